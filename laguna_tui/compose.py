@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from laguna_engine.errors import EngineError
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.exit_codes import ExitCode
-from laguna_tui.base.paths import cache_dir, rules_path, state_dir, too_wide_because
+from laguna_tui.base.paths import cache_dir, rules_path, state_dir, too_wide_reason
 from laguna_tui.base.settings import Settings
 from laguna_tui.base.text import sanitize
 from laguna_tui.session.session import Session
@@ -205,7 +205,7 @@ def run_tui(
         given: names of the settings that override those of that session.
         report: what the parent process reads; None without one.
     """
-    holds_more = "" if named else too_wide_because(folder)
+    holds_more = "" if named else too_wide_reason(folder)
     opened = SessionOptions(cache=cache_dir(), holds_more=holds_more, rules=rules_path())
     session = Session(settings, folder, state_dir(), opened, given=given)
     from laguna_tui.models.model_setup import ModelSetup

@@ -72,7 +72,7 @@ def run_supervised(app: App) -> int:
         report.clear()
         if status.next is not None and ended.exited and not ended.asked:
             start = status.next
-            report.keeps(start.session, "")
+            report.session_saved(start.session, "")
             continue
         crashed = ended.crashed or status.failed
         asks = crashed and not ended.asked and status.session
@@ -90,7 +90,7 @@ def run_supervised(app: App) -> int:
             return left or code
         start = Start(status.session, start.folder, crashed=True)
         # It may end before it can report that itself.
-        report.keeps(status.session, status.title)
+        report.session_saved(status.session, status.title)
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,7 +175,7 @@ def permissions() -> str:
         ("read a file with secrets", "", ".env"),
         ("change a file", "", _change("cart.py")),
         ("delete a file", "", _change("cart.py", kind=ChangeKind.DELETE)),
-        ("change a file that programs obey or run", "", _change(".envrc.d", asks_because="shells run what it says")),
+        ("change a file that programs obey or run", "", _change(".envrc.d", approval_reason="shells run what it says")),
         ("change a file with secrets", "", _change(".env")),
         ("run a command", "works", _command("make")),
         ("run a command", "none", _command("make")),
@@ -201,14 +201,16 @@ def permissions() -> str:
     return table(f"the model wants to | sandbox | who can be asked | {modes}", rows())
 
 
-def _change(path: str, *, asks_because: str = "", kind: ChangeKind = ChangeKind.EDIT) -> PermissionRequest:
+def _change(path: str, *, approval_reason: str = "", kind: ChangeKind = ChangeKind.EDIT) -> PermissionRequest:
     identity = FolderIdentity(0, 0)
-    proposal = ChangeProposal(path, "", "", 1, (), "", _ROOT, b"", b"", identity, asks_because=asks_because, kind=kind)
+    proposal = ChangeProposal(
+        path, "", "", 1, (), "", _ROOT, b"", b"", identity, approval_reason=approval_reason, kind=kind
+    )
     return PermissionRequest("delete" if kind is ChangeKind.DELETE else "edit", proposal)
 
 
-def _command(text: str, always_asks: str = "") -> PermissionRequest:
-    return PermissionRequest("shell", CommandProposal(text, _ROOT, 120.0), always_asks=always_asks)
+def _command(text: str, approval_reason: str = "") -> PermissionRequest:
+    return PermissionRequest("shell", CommandProposal(text, _ROOT, 120.0), approval_reason=approval_reason)
 
 
 def _effect(request: str | PermissionRequest, mode: Mode, sandbox: str, headless: bool) -> Effect:

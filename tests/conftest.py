@@ -71,7 +71,7 @@ def unasked(monkeypatch: pytest.MonkeyPatch) -> None:
 
     For tests that are about something else; the commands stay in the sandbox that there is.
     """
-    monkeypatch.setattr("laguna_tui.sandbox.probe.always_asks", lambda command, status, unhidden=None: "")
+    monkeypatch.setattr("laguna_tui.sandbox.probe.approval_reason", lambda command, status, unhidden=None: "")
 
 
 if os.environ.get("LAGUNA_TUI_DEAD_BUFFERS"):

@@ -16,7 +16,7 @@ from laguna_tui.base.events import ChangeMade, Notice
 from laguna_tui.base.paths import APP, escaped
 from laguna_tui.base.permission_request import CallProposal, PermissionRequest
 from laguna_tui.repo.edits.file_changes import apply_change, with_text
-from laguna_tui.repo.files.protected_paths import executed_because
+from laguna_tui.repo.files.protected_paths import execution_reason
 from laguna_tui.repo.files.source_writer import TemporaryFiles
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Changes:
             ToolError, WorkspaceError: The change was not made; says why. The files are unchanged.
         """
         _check_owner(proposal)
-        answer = run.ask(PermissionRequest(tool, proposal, always_asks=proposal.asks_because))
+        answer = run.ask(PermissionRequest(tool, proposal, approval_reason=proposal.approval_reason))
         change = proposal
         if answer.edited is not None:
             change = replace(with_text(proposal, answer.edited), notes=(EDITED,))
@@ -164,10 +164,10 @@ def ask_to_put_back(run: ToolRun, tool: str, quarantine: "Quarantine") -> Iterat
     latest = {each.path: each for each in moved}
     names = list(latest)
     shown = ", ".join(names[:_MOST_NAMED]) + (f" and {len(names) - _MOST_NAMED} more" if names[_MOST_NAMED:] else "")
-    details = tuple(f"{path}: {executed_because(path)}" for path in names)
+    details = tuple(f"{path}: {execution_reason(path)}" for path in names)
     proposal = CallProposal(shown, details, action=f"Put back {shown}")
     try:
-        run.ask(PermissionRequest(tool, proposal, always_asks=_ALWAYS))
+        run.ask(PermissionRequest(tool, proposal, approval_reason=_ALWAYS))
     except PermissionDenied:
         for each in latest.values():
             run.emit(Notice(f"{each.path} was moved to {each.stored}, because other programs execute it."))

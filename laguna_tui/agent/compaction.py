@@ -142,7 +142,7 @@ class Compaction:
         """Yield whole blocks to shorten, oldest first, except the newest results and files being edited."""
         pieces = self._conversation.pieces()
         newest = self._newest_results(pieces)
-        asked = max((piece.item for piece in pieces if piece.said and piece.said.is_question), default=0)
+        asked = max((piece.item for piece in pieces if piece.message and piece.message.is_question), default=0)
         changed = self._changed_files()
         for piece in pieces:
             if not piece.choices or piece.place is not Place.KEPT or piece.number in newest:

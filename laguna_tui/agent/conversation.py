@@ -33,7 +33,7 @@ MOST_READ = 1 << 16
 class ConversationMark(NamedTuple):
     """The messages up to some moment, in the prompt and before it."""
 
-    said: tuple[ChatMessage, ...] = ()
+    current: tuple[ChatMessage, ...] = ()
     forgotten: tuple[ChatMessage, ...] = ()
 
 
@@ -41,14 +41,14 @@ class ConversationState(NamedTuple):
     """The state of a conversation, independent of its model.
 
     Attributes:
-        said, forgotten: What is in the prompt, and what was before it. Of a conversation that continues these are its
-            own lists, which grow.
+        current, forgotten: What is in the prompt, and what was before it. Of a conversation that continues these are
+            its own lists, which grow.
         calls: How many calls of tools there were.
         opening: Text before the user's first words; None until it is settled.
         notes: Notes about the model that were already shown.
     """
 
-    said: Sequence[ChatMessage] = ()
+    current: Sequence[ChatMessage] = ()
     forgotten: Sequence[ChatMessage] = ()
     calls: int = 0
     opening: str | None = None
@@ -73,7 +73,7 @@ class Conversation:
         *,
         thinking: bool,
         opening: Callable[[], str] = str,
-        remind: Callable[[str], str] = lambda told: "",
+        remind: Callable[[str], str] = lambda last: "",
     ) -> None:
         """Begin with the system prompt and the tools.
 
@@ -123,7 +123,7 @@ class Conversation:
         """Return the prompt, with more messages behind it that are not added. Any thread."""
         if more:
             # Drop those of earlier previews, one with every key typed.
-            self._drop_unsaid()
+            self._drop_missing()
         return self.prompt_of([*self._history, *more])
 
     def prompt_of(self, said: Sequence[ChatMessage]) -> Prompt:
@@ -159,7 +159,7 @@ class Conversation:
     def text_of(self, block: ConversationBlock) -> str:
         """Return the text of a block as the model reads it."""
         parts = self.backend.rendered(self.prompt())[block.item + 1]
-        return "".join(parts) if block.said is None else parts[block.part]
+        return "".join(parts) if block.message is None else parts[block.part]
 
     def result_size(self, text: str) -> int:
         """Return how many tokens a tool's result takes."""
@@ -193,7 +193,7 @@ class Conversation:
     def message(self, text: str, attachments: tuple[Attachment, ...] = ()) -> ChatMessage:
         """Return the user's message as it would be added now."""
         words = text if self.profile.attaches else unmarked(text)
-        opening, reminder = "" if self._history else self._first(), self._reminder(told_of_plan(self._history))
+        opening, reminder = "" if self._history else self._first(), self._reminder(last_plan_reminder(self._history))
         return ChatMessage(Role.USER, MESSAGE, words, opening=opening, attachments=attachments, reminder=reminder)
 
     def alone(self, said: ChatMessage) -> Prompt:
@@ -203,7 +203,7 @@ class Conversation:
     def add_message(self, said: ChatMessage) -> None:
         """Add a message: the user's, a tool's, or one in the model's name."""
         self._history.append(said)
-        self._drop_unsaid()
+        self._drop_missing()
 
     def add_reminder(self, text: str) -> None:
         """Add a message by the app, in the user's role."""
@@ -211,12 +211,12 @@ class Conversation:
 
     def remind(self) -> None:
         """Add what the model does not know yet of plan mode, if anything, while it works."""
-        told = told_of_plan(self._history)
-        if (text := self._reminder(told)) not in ("", told):
+        last = last_plan_reminder(self._history)
+        if (text := self._reminder(last)) not in ("", last):
             self.add_reminder(text)
 
-    def _reminder(self, told: str) -> str:
-        return self._remind(told) if self.profile.reads_reminders else ""
+    def _reminder(self, last: str) -> str:
+        return self._remind(last) if self.profile.reads_reminders else ""
 
     def take_new_notes(self, notes: Sequence[str]) -> tuple[str, ...]:
         """Return the notes to show: those that are given and one about forgotten turns.
@@ -310,7 +310,7 @@ class Conversation:
     def restore(self, mark: ConversationMark) -> None:
         """Go back to a mark; not while a turn runs."""
         self._forgotten = list(mark.forgotten)
-        self._say(list(mark.said))
+        self._say(list(mark.current))
 
     @property
     def state(self) -> ConversationState:
@@ -325,7 +325,7 @@ class Conversation:
     def adopt(self, state: ConversationState) -> None:
         """Resume a chat held with another model."""
         _, _, self._calls, self._opened, self._shown = state
-        self._say([*self._history, *all_said(state)])
+        self._say([*self._history, *all_messages(state)])
         self.forget_old_turns()
 
     def items(self) -> tuple[ChatMessage, ...]:
@@ -335,9 +335,9 @@ class Conversation:
     def _say(self, said: list[ChatMessage]) -> None:
         """Replace all messages."""
         self._history = said
-        self._drop_unsaid()
+        self._drop_missing()
 
-    def _drop_unsaid(self) -> None:
+    def _drop_missing(self) -> None:
         """Forget messages that were only previewed, or are no longer in the prompt."""
         self._messages = {id(each): found for each in self._history if (found := self._messages.get(id(each)))}
 
@@ -374,7 +374,7 @@ class Conversation:
     def _placed(self, places: Mapping[int, Place]) -> list[ChatMessage]:
         pieces, history = self.pieces(), list(self._history)
         for piece in pieces:
-            said, wanted = history[piece.item] if piece.said else None, places.get(piece.number)
+            said, wanted = history[piece.item] if piece.message else None, places.get(piece.number)
             if said is not None and wanted is not None:
                 history[piece.item] = said.placed(piece.part, wanted, self._shorten)
         return history
@@ -384,10 +384,10 @@ class Conversation:
         return shortened(text, label, asked, self.count)
 
 
-def all_said(state: ConversationState) -> tuple[ChatMessage, ...]:
+def all_messages(state: ConversationState) -> tuple[ChatMessage, ...]:
     """Return all messages so far, for another model."""
     # The opening stands before the chat's first words, and again before the first ones in the prompt.
-    return (*state.forgotten, *with_opening(state.said, "" if state.forgotten else None))
+    return (*state.forgotten, *with_opening(state.current, "" if state.forgotten else None))
 
 
 def with_opening(said: Sequence[ChatMessage], opening: str | None) -> list[ChatMessage]:
@@ -416,7 +416,7 @@ def lasting(message: ChatMessage) -> Iterator[Attachment]:
             yield piece if piece.place is Place.DROPPED else replace(piece.at(Place.DROPPED), why=_MAP_LEFT_OUT)
 
 
-def told_of_plan(history: Sequence[ChatMessage]) -> str:
+def last_plan_reminder(history: Sequence[ChatMessage]) -> str:
     """Return the newest statement about plan mode in these, `PLAN_ON` or `PLAN_OFF`; empty for none."""
     users = (each for each in reversed(history) if each.role is Role.USER)
     said = (text for each in users for text in (each.reminder, each.text) if text in (PLAN_ON, PLAN_OFF))

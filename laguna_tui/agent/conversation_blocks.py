@@ -16,7 +16,7 @@ class ConversationBlock(NamedTuple):
         number: From 0, the system prompt with the tools.
         start: Tokens before it.
         tokens: Its own.
-        said: The message that it is part of; None for the system's block.
+        message: The message that it is part of; None for the system's block.
         item: The message's number in the conversation, from 0.
         part: Which part of the message it is, from 0.
     """
@@ -24,37 +24,37 @@ class ConversationBlock(NamedTuple):
     number: int
     start: int
     tokens: int
-    said: ChatMessage | None = None
+    message: ChatMessage | None = None
     item: int = -1
     part: int = 0
 
     @property
     def role(self) -> Role:
-        return Role.SYSTEM if self.said is None else self.said.role
+        return Role.SYSTEM if self.message is None else self.message.role
 
     @property
     def label(self) -> str:
-        return "system prompt and tools" if self.said is None else self.said.label
+        return "system prompt and tools" if self.message is None else self.message.label
 
     @property
     def attachment(self) -> Attachment | None:
         """The attachment, unless the block is words."""
-        if self.said is None or not 0 < self.part <= len(self.said.attachments):
+        if self.message is None or not 0 < self.part <= len(self.message.attachments):
             return None
-        return self.said.attached[self.part - 1]
+        return self.message.attached[self.part - 1]
 
     @property
     def place(self) -> Place:
         if self.attachment is not None:
             return self.attachment.place
-        return self.said.place if self.said is not None and self.said.role is Role.TOOL else Place.KEPT
+        return self.message.place if self.message is not None and self.message.role is Role.TOOL else Place.KEPT
 
     @property
     def choices(self) -> tuple[Place, ...]:
         """Places it can have, its own included; none for words and the system's block."""
         if self.attachment is not None:
             return self.attachment.choices
-        return places_of(self.said.text) if self.said is not None and self.said.role is Role.TOOL else ()
+        return places_of(self.message.text) if self.message is not None and self.message.role is Role.TOOL else ()
 
     @property
     def about(self) -> str:

@@ -164,7 +164,7 @@ class Diagnostics:
         return lines[::-1], broken.total() - len(lines)
 
     def _permitted(self, run: ToolRun, linter: Linter) -> bool:
-        from laguna_tui.sandbox.probe import always_asks
+        from laguna_tui.sandbox.probe import approval_reason
 
         assert self._commands is not None
         try:
@@ -176,7 +176,7 @@ class Diagnostics:
             CommandProposal(linter.command, run.workspace.root / linter.folder, CHECK_TIMEOUT_S),
             why=_WHY.format(name=linter.name),
             sandbox=status.sentence,
-            always_asks=always_asks(linter.command, status),
+            approval_reason=approval_reason(linter.command, status),
         )
         try:
             run.ask(request)

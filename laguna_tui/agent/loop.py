@@ -355,7 +355,7 @@ class Agent:
 def opening_of(toolbox: Toolbox) -> str:
     """Return the text before a chat's first question: where the model works, in the detail that its profile wants."""
     workspace, runner = toolbox.workspace, toolbox.commands
-    if not toolbox.profile.tells_environment:
+    if not toolbox.profile.describes_environment:
         return facts_now(workspace.root)
     if runner is None:
         return Environment.now(workspace.root).text

@@ -48,14 +48,14 @@ class PermissionGate:
         self._approver = approver
         self.permissions.headless = approver is None
 
-    def plan_reminder(self, told: str) -> str:
+    def plan_reminder(self, last: str) -> str:
         """Return the reminder of plan mode behind the user's words; empty for none.
 
-        told: the reminder of plan mode that it read last, `PLAN_ON` or `PLAN_OFF`; empty for none.
+        last: the reminder of plan mode that it read last, `PLAN_ON` or `PLAN_OFF`; empty for none.
         """
         if self.permissions.mode is Mode.PLAN:
             return PLAN_ON
-        return PLAN_OFF if told == PLAN_ON else ""
+        return PLAN_OFF if last == PLAN_ON else ""
 
     def check(self) -> None:
         """Check that a tool that is not read-only may begin.

@@ -62,11 +62,11 @@ class ProjectCheck:
 
     Attributes:
         command: For a shell in the project's folder; one of a fixed set, or the user's own. Empty for none.
-        because: What it was found by, to follow "because".
+        reason: What it was found by, to follow "because".
     """
 
     command: str
-    because: str
+    reason: str
 
 
 def find_check(workspace: Workspace, chosen: str | None = None) -> ProjectCheck | None:
@@ -97,7 +97,7 @@ def choose_check(permissions: Permissions, workspace: Workspace, typed: str) -> 
         return _UNKNOWN
     if not check.command:
         return _NONE
-    return _CHOSEN.format(command=check.command) if typed else _SHOWN.format(command=check.command, why=check.because)
+    return _CHOSEN.format(command=check.command) if typed else _SHOWN.format(command=check.command, why=check.reason)
 
 
 class _ProjectFiles:
@@ -152,13 +152,13 @@ def _python(files: _ProjectFiles) -> ProjectCheck | None:
     settings = files.toml("pyproject.toml") if files.has("pyproject.toml") else {}
     tools = _table(settings.get("tool"))
     # First, because the others create environments, which needs a network.
-    if because := _pytest(files, settings, tools):
+    if reason := _pytest(files, settings, tools):
         command = "python3 -m pytest"
         if files.has(".venv/bin/python"):
             command = ".venv/bin/python -m pytest"
         elif lock := files.first(*_PYTHON_RUNNERS):
             command = f"{_PYTHON_RUNNERS[lock]} pytest"
-        return ProjectCheck(command, because)
+        return ProjectCheck(command, reason)
     if "tox" in tools or files.has("tox.ini"):
         return ProjectCheck("tox", "tox is configured")
     if files.has("noxfile.py"):
@@ -294,7 +294,7 @@ class CheckReminder:
         if not codes:
             return (
                 f"You changed files and have not run the project's check since. Run `{check.command}` as it is, because"
-                f" {check.because}, and read its output. If it cannot be run here, say so."
+                f" {check.reason}, and read its output. If it cannot be run here, say so."
             )
         if codes[-1] == 0:
             return ""

@@ -155,9 +155,9 @@ def block_text(conversation: Conversation, number: int) -> BlockText:
     """Return the text of a block, and what of it is in the prompt; IndexError if there is no such block."""
     piece = conversation.pieces()[number]
     given = conversation.text_of(piece)
-    match piece.said, piece.attachment:
+    match piece.message, piece.attachment:
         case ChatMessage(role=Role.TOOL, text=text, place=place), _:
-            return BlockText(text, "" if place is Place.DROPPED else piece.said.given)
+            return BlockText(text, "" if place is Place.DROPPED else piece.message.given)
         case _, None:
             return BlockText(given, given)
         case _, attachment:
@@ -167,7 +167,7 @@ def block_text(conversation: Conversation, number: int) -> BlockText:
 def _block(piece: ConversationBlock, cached: int | None, count: Callable[[str], int]) -> ContextBlock:
     tokens = piece.tokens
     ready = None if cached is None else min(max(cached - piece.start, 0), tokens)
-    said, attachment = piece.said, piece.attachment
+    said, attachment = piece.message, piece.attachment
     if attachment is not None:
         whole = tokens if attachment.place is Place.KEPT else count(attachment.whole)
         return ContextBlock(
@@ -186,7 +186,7 @@ def _block(piece: ConversationBlock, cached: int | None, count: Callable[[str], 
 
 def _fixed(piece: ConversationBlock) -> tuple[BlockKind, str, str]:
     """Return kind, title and reason of a block that cannot be changed."""
-    said = piece.said
+    said = piece.message
     if said is None:
         return BlockKind.SYSTEM, piece.label, "always there"
     if said.answer is not None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from laguna_tui.base.events import ToolEvent
 from laguna_tui.base.permission_request import PermissionAnswer, PermissionRequest
-from laguna_tui.repo.files.sensitive_paths import unreadable_because
+from laguna_tui.repo.files.sensitive_paths import unreadable_reason
 from laguna_tui.repo.files.workspace import Workspace
 
 
@@ -37,7 +37,7 @@ class ToolRun:
     emit: Callable[[ToolEvent], None]
     ask: Callable[[PermissionRequest], PermissionAnswer]
     cancelled: Callable[[], bool]
-    readable: Callable[[str], str] = unreadable_because
+    readable: Callable[[str], str] = unreadable_reason
     note_change: Callable[[], None] = lambda: None
 
     def check_readable(self, inside: str) -> None:

@@ -227,7 +227,7 @@ class Turn:
         self._conversation.correct_turn(AssistantMessage(answer.corrected))
         if rest := answer.correction():
             yield TextDelta(rest)
-        yield AnswerCorrected(answer.said)
+        yield AnswerCorrected(answer.written)
         return TurnEnd.ANSWERED
 
     def _answer_calls(self) -> Generator[AgentEvent, None, TurnEnd | None]:
@@ -265,7 +265,7 @@ class Turn:
 
     def _meant(self, call: ToolCall | Malformed) -> ToolCall | None:
         """Return the call as it is run; None if it cannot be."""
-        return self._guard.mended(call) if isinstance(call, Malformed) else self._guard.resolved(call)
+        return self._guard.repaired(call) if isinstance(call, Malformed) else self._guard.resolved(call)
 
     def _reject(self, call: Malformed) -> CallRejected:
         self._rejected += 1
@@ -277,7 +277,7 @@ class Turn:
         from laguna_tui.agent.tool_calls import CallRun, ToolCallRunner
 
         runs = [
-            CallRun(call, self._conversation.next_call_id(), self._refused_because(call, too_many)) for call in calls
+            CallRun(call, self._conversation.next_call_id(), self._refusal_reason(call, too_many)) for call in calls
         ]
         for each in runs:
             yield ToolStarted(each.call_id, each.call.name, each.call.arguments)
@@ -287,7 +287,7 @@ class Turn:
             for event in events:
                 yield self._finish() if isinstance(event, CallRun) else event
 
-    def _refused_because(self, call: ToolCall, too_many: bool) -> str:
+    def _refusal_reason(self, call: ToolCall, too_many: bool) -> str:
         """Return why a call is not run, a sentence for the model; empty if it is."""
         if too_many:
             return _TOO_MANY

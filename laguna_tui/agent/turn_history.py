@@ -99,7 +99,7 @@ class MemoryLog:
         self._last = ConversationMark()
 
     def note(self, state: ConversationState) -> Place:
-        before, self._last = self._last, ConversationMark(tuple(state.said), tuple(state.forgotten))
+        before, self._last = self._last, ConversationMark(tuple(state.current), tuple(state.forgotten))
         changes = zip(before, self._last, strict=True)
         said, forgotten = (ListDifference.between(old, new) for old, new in changes)
         self._changes.append((said, forgotten))
@@ -275,18 +275,18 @@ class TurnHistory:
         """
         journal = self.journal()
         position = self._position_after(plan)
-        said = self._said_at(position)
+        said = self._mark_at(position)
         result = journal.apply(plan, overwrite)
         self._move(position, said, conversation)
         return result
 
-    def said_after(self, plan: "UndoPlan") -> ConversationMark | None:
+    def mark_after(self, plan: "UndoPlan") -> ConversationMark | None:
         """Return the conversation after a plan; None if the plan does not change it.
 
         Raises:
             UserError: It is lost.
         """
-        return self._said_at(self._position_after(plan))
+        return self._mark_at(self._position_after(plan))
 
     def _position_after(self, plan: "UndoPlan") -> int:
         """Return how many turns are done after a plan."""
@@ -303,7 +303,7 @@ class TurnHistory:
                 return self._position
             return max(self._position, places[-1] + 1) if done else min(self._position, places[0])
 
-    def _said_at(self, position: int) -> ConversationMark | None:
+    def _mark_at(self, position: int) -> ConversationMark | None:
         with self._lock:
             concerned = self._turns[min(self._position, position) : max(self._position, position)]
             of_chat = [turn for turn in concerned if turn.chat == self._chat]
@@ -344,7 +344,7 @@ class TurnHistory:
             undone = [turn.number for turn in self._turns[: self._position] if turn.number not in done]
             position = self._position_with(undone or done, done=not undone)
             if position != self._position:
-                self._move(position, self._said_at(position), conversation)
+                self._move(position, self._mark_at(position), conversation)
 
     def close(self) -> None:
         """Close the journal and forget the turns. Idempotent."""

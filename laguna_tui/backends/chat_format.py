@@ -92,14 +92,14 @@ def messages_of(prompt: Prompt) -> Iterator[dict[str, Any]]:
         if message.role is Role.TOOL and pending:
             yield {"role": "tool", "tool_call_id": pending.pop(0), "content": "".join(message.parts)}
         elif message.answer is not None:
-            yield from _said_by_user(waiting)
+            yield from _user_text(waiting)
             ids = [f"call_{number + index}" for index in range(1, len(message.answer.calls) + 1)]
             number, pending, waiting = number + len(ids), list(ids), []
             if any((message.answer.text, message.answer.reasoning, ids)):
                 yield _assistant(message.answer, ids)
         else:
             waiting.append("".join(message.parts))
-    yield from _said_by_user(waiting)
+    yield from _user_text(waiting)
 
 
 def _paired(messages: Sequence[Message]) -> Iterator[Message]:
@@ -123,7 +123,7 @@ def _paired(messages: Sequence[Message]) -> Iterator[Message]:
     yield from late
 
 
-def _said_by_user(texts: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _user_text(texts: Sequence[str]) -> Iterator[dict[str, Any]]:
     if texts:
         yield {"role": "user", "content": "\n\n".join(texts)}
 

@@ -68,11 +68,11 @@ class AppReport:
         return AppStatus(**found | {"next": Start(**found["next"]) if found["next"] else None})
 
     @property
-    def parent_is_gone(self) -> bool:
+    def parent_has_ended(self) -> bool:
         """Whether the process that started the app has ended; in the app's process only."""
         return os.getpid() != self._parent != os.getppid()
 
-    def keeps(self, session: str, title: str) -> None:
+    def session_saved(self, session: str, title: str) -> None:
         """Report that this session is being saved, so that it can be resumed; empty for none."""
         self._report(session=session, title=title[:_TITLE_CHARS])
 

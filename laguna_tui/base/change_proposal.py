@@ -77,7 +77,7 @@ class ChangeProposal(FileChange, Tagged, frozen=True):
         notes: sentences for the model, once the edit is made, about what it did not ask for; usually empty.
         root, identity: the folder, and what distinguishes it from one that replaces it.
         old, new: the file's bytes, before and after; empty before CREATE and after DELETE.
-        asks_because: why the user is always asked, as a clause; usually empty (`protected_paths`).
+        approval_reason: why the user is always asked, as a clause; usually empty (`protected_paths`).
         kind: what the change does.
         target: of MOVE, the path that the file moves to; else empty.
     """
@@ -92,7 +92,7 @@ class ChangeProposal(FileChange, Tagged, frozen=True):
     old: bytes
     new: bytes
     identity: FolderIdentity
-    asks_because: str = ""
+    approval_reason: str = ""
     notes: tuple[str, ...] = ()
     kind: ChangeKind = ChangeKind.EDIT
     target: str = ""

@@ -15,7 +15,7 @@ import laguna_tui
 _HOME, _TOP = "is your home folder", "holds all folders"
 
 
-def too_wide_because(folder: Path) -> str:
+def too_wide_reason(folder: Path) -> str:
     """Return why a folder is more than one project, as the end of a sentence; empty when it may be one.
 
     Args:

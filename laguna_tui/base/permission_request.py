@@ -74,7 +74,7 @@ class PermissionRequest:
         why: why the user is asked, a sentence; filled in when that is decided.
         sandbox: what the sandbox allows, or that there is none, a sentence; empty for changes of files.
         rule: the rule that ALWAYS writes, exactly as in the file of rules; empty if there is none.
-        always_asks: why the user is always asked, a clause; empty where rules and modes decide.
+        approval_reason: why the user is always asked, a clause; empty where rules and modes decide.
         network: whether YES_WITH_NETWORK can be answered.
         destructive: what it destroys, a sentence; filled in with `why`, empty if nothing is known.
         unusual: which of its characters are hidden or look like others, a sentence; filled in with `why`.
@@ -85,7 +85,7 @@ class PermissionRequest:
     why: str = ""
     sandbox: str = ""
     rule: str = ""
-    always_asks: str = ""
+    approval_reason: str = ""
     network: bool = False
     destructive: str = ""
     unusual: str = ""

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.exit_codes import ExitCode
-from laguna_tui.base.paths import too_wide_because
+from laguna_tui.base.paths import too_wide_reason
 from laguna_tui.base.spelling import did_you_mean
 from laguna_tui.base.text import sanitize_line
 
@@ -171,7 +171,7 @@ def project_folder(named: Path | None) -> Path:
         UserError: It does not exist, or it was not named and holds more than a project.
     """
     folder = folder_of(named)
-    what = "" if named else too_wide_because(folder)
+    what = "" if named else too_wide_reason(folder)
     if what:
         raise UserError(TOO_WIDE.format(folder=sanitize_line(str(folder)), what=what))
     return folder

@@ -6,11 +6,11 @@ import sys
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.cli.arguments import add_json
 from laguna_tui.cli.console import has_colours
-from laguna_tui.cli.setup import interrupted_setup
 from laguna_tui.machine.doctor.checks import examine
 from laguna_tui.machine.doctor.findings import FindingStatus, as_json, page
 from laguna_tui.machine.doctor.host import Host
 from laguna_tui.machine.doctor.repairs import permission_repairs
+from laguna_tui.machine.setup_gpu.installer import interrupted_setup
 from laguna_tui.machine.setup_gpu.pip import SetupFailed
 
 

@@ -58,7 +58,7 @@ def _trust(folder: Path) -> int:
 
 def _list(folder: Path) -> int:
     rules = PermissionSettings(Settings(), folder, rules_path(), (), ())
-    runner = CommandRunner(folder, shows=rules.shows, path_rules=rules.kept_from_commands)
+    runner = CommandRunner(folder, shows=rules.shows, path_rules=rules.command_path_rules)
     tools = McpTools(folder, state_dir(), lambda: runner)
     try:
         tools.offer(fresh=True)

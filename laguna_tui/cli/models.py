@@ -3,7 +3,7 @@
 import argparse
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,7 +16,7 @@ from laguna_tui.base.units import size
 from laguna_tui.cli import convert, models_output
 from laguna_tui.cli.arguments import add_commands, add_json, add_offline, add_quiet
 from laguna_tui.cli.console import print_json, say, warn
-from laguna_tui.models.catalogue import load_catalogue
+from laguna_tui.models.catalogue import load_catalogue, named_entry
 from laguna_tui.models.download import Download, DownloadOutcome, with_drafters
 from laguna_tui.models.download_errors import DownloadError
 from laguna_tui.models.entry import ModelEntry, ModelKind, companions
@@ -76,7 +76,7 @@ def _list(arguments: argparse.Namespace) -> int:
 def _info(arguments: argparse.Namespace) -> int:
     """Show everything known about one model, and what its file contradicts."""
     catalogue = load_catalogue()
-    entry = _entry(arguments.names[0], catalogue)
+    entry = named_entry(arguments.names[0], catalogue)
     store = Store()
     status = store.status(entry)
     kinds = (ModelKind.DRAFTER, ModelKind.SCORER)
@@ -94,7 +94,7 @@ def _info(arguments: argparse.Namespace) -> int:
 def _download(arguments: argparse.Namespace) -> int:
     """Download models with their drafters; Ctrl-C keeps what has arrived."""
     catalogue, store = load_catalogue(), Store()
-    named = [_entry(name, catalogue) for name in arguments.names]
+    named = [named_entry(name, catalogue) for name in arguments.names]
     wanted = named if arguments.only else with_drafters(named, catalogue, store)
     view = models_output.DownloadView(quiet=arguments.quiet, as_json=arguments.json)
     settings = load_settings().merged({"offline": arguments.offline})
@@ -121,7 +121,7 @@ def _verify(arguments: argparse.Namespace) -> int:
     """Compare downloaded files with their hashes, and their headers with the catalogue."""
     catalogue, store = load_catalogue(), Store()
     names = arguments.names or [name for name, entry in catalogue.items() if store.path(entry) is not None]
-    rows = [_verified(_entry(name, catalogue), store) for name in names]
+    rows = [_verified(named_entry(name, catalogue), store) for name in names]
     if arguments.json:
         print_json({"models": rows}, indent=2)
     else:
@@ -131,7 +131,7 @@ def _verify(arguments: argparse.Namespace) -> int:
 
 def _remove(arguments: argparse.Namespace) -> int:
     """Delete the files of a model."""
-    entry = _entry(arguments.names[0], load_catalogue())
+    entry = named_entry(arguments.names[0], load_catalogue())
     freed = Store().remove(entry)
     if arguments.json:
         print_json({"name": entry.name, "freed": freed}, indent=2)
@@ -142,7 +142,7 @@ def _remove(arguments: argparse.Namespace) -> int:
 
 def _path(arguments: argparse.Namespace) -> int:
     """Print the path of a model's file, for scripts."""
-    entry = _entry(arguments.names[0], load_catalogue())
+    entry = named_entry(arguments.names[0], load_catalogue())
     path = Store().path(entry)
     if arguments.json:
         print_json({"name": entry.name, "path": str(path) if path else None}, indent=2)
@@ -174,12 +174,6 @@ def _verified(entry: ModelEntry, store: Store) -> dict[str, object]:
     elif not any(file["problem"] for file in files):
         files.append({"path": "", "problem": f"not downloaded; {models_output.how_to_get(entry)}"})
     return {"name": entry.name, "ok": not any(file["problem"] for file in files), "files": files}
-
-
-def _entry(name: str, catalogue: Mapping[str, ModelEntry]) -> ModelEntry:
-    if name not in catalogue:
-        raise UserError(f"unknown model {name}; choose from: {', '.join(catalogue)}")
-    return catalogue[name]
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from laguna_tui.base.settings import Settings
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.cli.arguments import add_commands, add_folder, folder_of
 from laguna_tui.cli.console import say
-from laguna_tui.sandbox.probe import SandboxKind, always_asks, probe_sandbox
+from laguna_tui.sandbox.probe import SandboxKind, approval_reason, probe_sandbox
 from laguna_tui.sandbox.runner import CommandRunner
 from laguna_tui.session.permissions import PermissionSettings
 
@@ -97,9 +97,9 @@ def _permissions(folder: Path, *, sandboxed: bool) -> Permissions:
 
 def _verdict(permissions: Permissions, mode: Mode, command: str, folder: Path) -> str:
     rules = PermissionSettings(Settings(), folder, rules_path(), (), ())
-    runner = CommandRunner(folder, shows=rules.shows, path_rules=rules.kept_from_commands)
-    always = always_asks(command, probe_sandbox(), runner.unhidden)
-    request = PermissionRequest(SHELL, CommandProposal(command, folder, 0.0), always_asks=always)
+    runner = CommandRunner(folder, shows=rules.shows, path_rules=rules.command_path_rules)
+    always = approval_reason(command, probe_sandbox(), runner.unhidden)
+    request = PermissionRequest(SHELL, CommandProposal(command, folder, 0.0), approval_reason=always)
     try:
         permissions.mode = mode
     except UserError as error:

@@ -168,7 +168,7 @@ def _prune(arguments: argparse.Namespace) -> int:
         old, beyond = retention.chosen(store.newest())
         say(_table([*old, *beyond], with_folder=True) if old or beyond else [_nothing_to_prune(store, settings)])
         return 0
-    deleted = prune(store, retention, is_asked=True)
+    deleted = prune(store, retention, is_requested=True)
     if arguments.json:
         print_json(deleted, indent=2)
     else:

@@ -3,7 +3,6 @@
 import argparse
 import shlex
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -20,7 +19,6 @@ from laguna_tui.cli.console import confirmed, say, warn
 from laguna_tui.machine.doctor.gpus import Graphics, card_names, detect_graphics
 from laguna_tui.machine.doctor.host import Host
 from laguna_tui.machine.doctor.llama_build import probe_llama
-from laguna_tui.machine.doctor.repairs import Repair
 from laguna_tui.machine.setup_gpu.builds import (
     INDEX,
     build_command,
@@ -29,12 +27,10 @@ from laguna_tui.machine.setup_gpu.builds import (
     missing_packages,
     named_builds,
 )
-from laguna_tui.machine.setup_gpu.installer import BuildOffer, Installer, without_credentials
+from laguna_tui.machine.setup_gpu.installer import RUNNING, BuildOffer, Installer, without_credentials
 from laguna_tui.machine.setup_gpu.pip import NEED, Pip, PythonEnvironment, SetupFailed
 from laguna_tui.machine.setup_gpu.rollback import Rollback
 from laguna_tui.machine.setup_gpu.trial import try_nano
-
-_RUNNING = "another laguna-tui setup is running in this environment; wait until it ends"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -84,31 +80,13 @@ def run(arguments: argparse.Namespace) -> int:
                 return _roll_back(installer, recovered=recovered, ask=not arguments.yes)
             return _set_up(arguments, installer, host)
     except Timeout as error:
-        raise UserError(_RUNNING) from error
+        raise UserError(RUNNING) from error
     except OSError as error:
         raise UserError(f"{rollback.folder}: {error.strerror}; see: laguna-tui doctor") from error
     except SetupFailed as error:
         _show("")
         warn(str(error))
         return ExitCode.FAILED
-
-
-def interrupted_setup() -> Iterator[Repair]:
-    """Yield the repair that restores the build before an interrupted setup; nothing without one."""
-    rollback = Rollback(state_dir(), sys.prefix)
-
-    def restore() -> None:
-        environment = PythonEnvironment.of()
-        pip = Pip(environment, rollback.work, Network(offline=True))
-        try:
-            with FileLock(rollback.folder / "lock", timeout=0):
-                Installer(environment, rollback, pip, try_nano, lambda text: None, lambda text: None).recover()
-                rollback.clean()
-        except Timeout as error:
-            raise SetupFailed(_RUNNING) from error
-
-    if rollback.pending() is not None:
-        yield Repair("the build before an interrupted setup is restored", restore)
 
 
 def _set_up(arguments: argparse.Namespace, installer: Installer, host: Host) -> int:

@@ -24,7 +24,7 @@ from laguna_tui.context.shortening import Shortening
 from laguna_tui.context.source_files import SourceFiles
 from laguna_tui.context.token_counter import CachedTokenCounter
 from laguna_tui.context.trust import Trust
-from laguna_tui.repo.files.sensitive_paths import unreadable_because
+from laguna_tui.repo.files.sensitive_paths import unreadable_reason
 from laguna_tui.repo.files.workspace import Workspace
 
 NOT_READY = "the folder is still being indexed, so the conversation begins without a map of it"
@@ -57,7 +57,7 @@ class AttachOptions:
     wait_s: float = 2.0
     trust: Trust | None = None
     reading_s: Callable[[int], float | None] = lambda tokens: None
-    unreadable: Callable[[str], str] = unreadable_because
+    unreadable: Callable[[str], str] = unreadable_reason
     scorer: ScorerSource = NO_SCORER
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from laguna_tui.base.paths import escaped
 from laguna_tui.context.bounded_cache import BoundedCache
 from laguna_tui.context.frame import plain
-from laguna_tui.repo.files.sensitive_paths import sensitive_because
+from laguna_tui.repo.files.sensitive_paths import sensitive_reason
 from laguna_tui.repo.files.text_files import TextFile, decode, has_wide_bom, is_binary
 from laguna_tui.repo.files.walk import SEARCH_LIMIT_BYTES
 from laguna_tui.repo.files.workspace import UnreadableError, Workspace
@@ -74,7 +74,7 @@ class SourceFiles:
             WorkspaceError: it cannot or may not be read, or is not text; the message is a sentence.
         """
         if self._unreadable(path):
-            why = sensitive_because(path)
+            why = sensitive_reason(path)
             raise UnreadableError((SECRET if why else FORBIDDEN).format(path=escaped(path), why=why))
         stamp = self._stamp(path)
         known = self._known.get((path, limit))

@@ -23,7 +23,7 @@ from filelock import FileLock, Timeout
 
 from laguna_engine.files import read_small_file, write_atomically
 from laguna_tui.base.errors import UserError
-from laguna_tui.base.paths import too_wide_because
+from laguna_tui.base.paths import too_wide_reason
 from laguna_tui.base.text import sanitize_line
 
 FILE = "trusted.json"
@@ -108,7 +108,7 @@ class Trust:
             UserError: it is too wide, or the list cannot be written.
         """
         root = project_root(folder)
-        if too_wide_because(root):
+        if too_wide_reason(root):
             raise UserError(TOO_WIDE.format(folder=root))
         given = texts or {}
 
@@ -151,7 +151,7 @@ class Trust:
         """Return the trusted folder that covers a folder."""
         real = Path(os.path.realpath(folder))
         for place in (real, *real.parents):
-            if str(place) in trusted and not too_wide_because(place):
+            if str(place) in trusted and not too_wide_reason(place):
                 return place
             if _has_repository(place):
                 return None
@@ -215,7 +215,7 @@ def project_root(folder: Path) -> Path:
     """
     real = Path(os.path.realpath(folder))
     for place in (real, *real.parents):
-        if too_wide_because(place):
+        if too_wide_reason(place):
             break
         if _has_repository(place):
             return place

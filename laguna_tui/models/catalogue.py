@@ -93,6 +93,13 @@ def resolve(wanted: str, catalogue: Mapping[str, ModelEntry], store: "Store | No
     return _from_store(entry, catalogue, store)
 
 
+def named_entry(name: str, catalogue: Mapping[str, ModelEntry]) -> ModelEntry:
+    """Return a model of the catalogue. UserError for an unknown name."""
+    if name not in catalogue:
+        raise UserError(f"unknown model {name}; choose from: {', '.join(catalogue)}")
+    return catalogue[name]
+
+
 def match_entry(file_name: str, catalogue: Mapping[str, ModelEntry]) -> ModelEntry | None:
     """Return the entry with the longest `match` contained in this file name, or None."""
     lowered = file_name.lower()

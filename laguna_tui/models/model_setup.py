@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.network import Network
 from laguna_tui.base.settings import Settings
-from laguna_tui.models.catalogue import load_catalogue
+from laguna_tui.models.catalogue import load_catalogue, named_entry
 from laguna_tui.models.download_progress import DownloadProgress
 from laguna_tui.models.entry import ModelEntry
 from laguna_tui.models.store import ModelState, Store
@@ -114,9 +114,7 @@ class ModelSetup:
         """Return the model and its recommended drafter."""
         from laguna_tui.models.download import with_drafters
 
-        if name not in catalogue:
-            raise UserError(f"{name}: no model of that name; there are: {', '.join(catalogue)}")
-        return with_drafters([catalogue[name]], catalogue, self._store)
+        return with_drafters([named_entry(name, catalogue)], catalogue, self._store)
 
 
 def _reasons(plan: "Plan") -> tuple[str, ...]:

@@ -167,7 +167,7 @@ _READING = frozenset("cat cmp cut grep head md5sum nl sha256sum tail tr wc".spli
 _JOINS = frozenset(";|&$()<>`\n\r\\!{}")
 
 
-def always_asks(command: str, status: SandboxStatus, unhidden: Callable[[], str] = lambda: "") -> str:
+def approval_reason(command: str, status: SandboxStatus, unhidden: Callable[[], str] = lambda: "") -> str:
     """Return why a command needs the user's approval every time under this sandbox; empty if rules may allow it.
 
     Args:

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 
 from laguna_engine.files import read_small_file
-from laguna_tui.base.paths import too_wide_because
+from laguna_tui.base.paths import too_wide_reason
 from laguna_tui.repo.files.protected_paths import is_git_name
 from laguna_tui.repo.git import git_programs, repository
 from laguna_tui.sandbox.folder_walk import FolderWalk, SensitivePaths
@@ -152,7 +152,7 @@ def _hold_the_repository_around(files: ProtectedFiles, *, commits: bool) -> None
         return
     files.around |= {above, *repository.git_folders(above)}
     own = above / ".git"
-    if not commits or too_wide_because(above):
+    if not commits or too_wide_reason(above):
         files.git_read_only = _PART_OF_A_REPOSITORY.format(top=above)
         return
     _hold_configured(files, above)

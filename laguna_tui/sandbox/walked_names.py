@@ -7,7 +7,7 @@ from functools import cache
 from typing import NamedTuple
 
 from laguna_tui.repo.files.protected_paths import folded, is_git_name, protected_names
-from laguna_tui.repo.files.sensitive_paths import PRIVATE_KEYS, sensitive_because, sensitive_names
+from laguna_tui.repo.files.sensitive_paths import PRIVATE_KEYS, sensitive_names, sensitive_reason
 
 RUN_BY_GIT = ("config", "config.worktree", "hooks", "commondir", "info/attributes", "modules", "worktrees")
 """What git executes or follows in one of its folders."""
@@ -34,7 +34,7 @@ def has_protected_parts(name: str) -> bool:
 
 def is_secret(above: str, name: str, is_folder: bool, dependency: bool) -> bool:
     """Return whether a file's name, or a folder's, says that there are secrets in it."""
-    why = sensitive_because(f"{above}/{name}/." if is_folder else f"{above}/{name}")
+    why = sensitive_reason(f"{above}/{name}/." if is_folder else f"{above}/{name}")
     return bool(why) and not (dependency and why == PRIVATE_KEYS)
 
 

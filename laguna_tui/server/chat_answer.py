@@ -75,12 +75,12 @@ class TokenUsage:
     Attributes:
         stats: The engine's counts.
         reasoning: Tokens of thinking.
-        read_again: Prompt tokens that were computed twice, because others had their turn.
+        recomputed: Prompt tokens that were computed twice, because others had their turn.
     """
 
     stats: Stats
     reasoning: int = 0
-    read_again: int = 0
+    recomputed: int = 0
 
     @property
     def speculation(self) -> dict[str, object]:
@@ -211,7 +211,7 @@ class ChatAnswer:
         self._prompts.remember(self._prompt, self.message, self._generated)
         ending = Ending.CALLS if self._calls else Ending.STOP if whole or over else Ending.LENGTH
         reasoning = sum(isinstance(each, Reasoning) for each in self._events)
-        usage = TokenUsage(event.stats, reasoning, event.read_again)
+        usage = TokenUsage(event.stats, reasoning, event.recomputed)
         rest = [] if self._shown is None else self._shown.rest()
         pieces += [TextPiece("", rest)] if rest else []
         return [*pieces, AnswerEnded(ending, usage, event.stop)]

@@ -1,4 +1,4 @@
-"""One generation for a client: it waits for its turn, gives way to the user and to others, and resumes exactly.
+"""One generation for a client, in slices: it waits for its turn, yields to the user and to others, and resumes exactly.
 
 A sampled token depends on nothing but the seed, the position and the tokens before it, so an interrupted generation is
 resumed by a request with its tokens after the prompt. The queue of events has no limit: a client that reads slowly
@@ -25,11 +25,11 @@ SLICE_TOKENS = 512
 _TAIL_CHARS = 4096
 """Longer than any stop text and the token that completes it."""
 
-_LOST = (
+_MODEL_LOST = (
     "{what}. The model is being opened again for other requests; send this one once more, and report the message if it "
     "appears again."
 )
-_NOT_HELD = "The request's JSON schemas cannot be enforced ({problem}); simplify them, or leave them out."
+_NOT_ENFORCED = "The request's JSON schemas cannot be enforced ({problem}); simplify them, or leave them out."
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +38,14 @@ class RunFinished:
 
     Attributes:
         reason: Why it ended.
-        stats: Of all its parts.
-        read_again: Prompt tokens that had to be computed twice.
+        stats: Of all its slices.
+        recomputed: Prompt tokens that were computed twice.
         stop: The stop text that ended it; empty for none.
     """
 
     reason: FinishReason
     stats: Stats
-    read_again: int = 0
+    recomputed: int = 0
     stop: str = ""
 
 
@@ -63,10 +63,10 @@ class EngineTurns:
         """Get notified when this engine's generations end."""
         model.engine.when_free(self._notify)
 
-    async def admitted(self, find: Callable[[], Awaitable[SharedModel]], request: Request) -> AsyncEventStream:
-        """Start a generation as soon as no other runs. find: Waits until the model is open."""
+    async def start(self, wait_for_model: Callable[[], Awaitable[SharedModel]], request: Request) -> AsyncEventStream:
+        """Start a generation as soon as no other runs."""
         while True:
-            model = await find()
+            model = await wait_for_model()
             self._free.clear()
             try:
                 stream = model.engine.agenerate_guest(request)
@@ -88,30 +88,30 @@ class GenerationRun:
 
     def __init__(
         self,
-        find: Callable[[], Awaitable[SharedModel]],
+        wait_for_model: Callable[[], Awaitable[SharedModel]],
         request: Request,
         stops: tuple[str, ...],
         client: str,
         queue: FairQueue,
         turns: EngineTurns,
-        ended: Callable[[Stats, int], None],
+        report: Callable[[Stats, int], None],
         *,
         breaks_first: bool = False,
     ) -> None:
         """Nothing runs before `start`.
 
         Args:
-            find: Waits until the model is open: it may be lost and opened again meanwhile.
+            wait_for_model: Waits until the model is open: it may be lost and opened again meanwhile.
             request: The prompt and how to continue it, without stop texts.
             stops: The stop texts.
             client: Whose turn it takes.
             queue: Whose turn it is.
             turns: When the engine is free.
-            ended: Called with the statistics, and the number of tokens that were read again.
+            report: Called at the end with the statistics, and the number of tokens that were computed twice.
             breaks_first: Line breaks before the first text belong to the template, so no stop text is found in them.
         """
-        self._report = ended
-        self._find, self._request, self._client = find, request, client
+        self._report = report
+        self._wait_for_model, self._request, self._client = wait_for_model, request, client
         self._queue, self._turns = queue, turns
         self._stops = stops
         self._filter = StopTextFilter(stops) if stops else None
@@ -120,8 +120,8 @@ class GenerationRun:
         self._events: asyncio.Queue[RunEvent | Exception] = asyncio.Queue()
         self._task: asyncio.Task[None] | None = None
         self._generated: list[int] = []
-        self._parts: list[Stats] = []
-        self._ended = False
+        self._slices: list[Stats] = []
+        self._stopped = False
         self._stream: AsyncEventStream | None = None
 
     def start(self) -> None:
@@ -132,13 +132,13 @@ class GenerationRun:
         self._task.add_done_callback(lambda _: self._queue.leave())
 
     def stop(self) -> None:
-        """End it in order: what was generated is enough."""
-        self._ended = True
+        """End it with what was generated so far."""
+        self._stopped = True
         if self._stream is not None:
             self._stream.stop()
 
     def cancel(self) -> None:
-        """End it now. Idempotent."""
+        """End it now, without `RunFinished`. Idempotent."""
         if self._task is not None:
             self._task.cancel()
 
@@ -160,33 +160,33 @@ class GenerationRun:
             reason = None
             while reason is None:
                 async with self._queue.turn(self._client):
-                    reason = await self._part()
-            self._events.put_nowait(RunFinished(reason, self._stats(), self._read_again(), self._stop()))
+                    reason = await self._generate_slice()
+            self._events.put_nowait(RunFinished(reason, self._stats(), self._recomputed(), self._found_stop()))
         except NativeAbort as error:
             what, _, _ = str(error).partition(";")
-            self._events.put_nowait(EngineError(_LOST.format(what=what)))
+            self._events.put_nowait(EngineError(_MODEL_LOST.format(what=what)))
         except (ApiError, EngineError) as error:
             self._events.put_nowait(error)
         finally:
-            if self._parts:
-                self._report(self._stats(), self._read_again())
+            if self._slices:
+                self._report(self._stats(), self._recomputed())
 
-    async def _part(self) -> FinishReason | None:
+    async def _generate_slice(self) -> FinishReason | None:
         """Generate until the end, or until it is another client's turn; returns None then."""
-        stream = self._stream = await self._turns.admitted(self._find, self._continued())
+        stream = self._stream = await self._turns.start(self._wait_for_model, self._continued())
         first = len(self._generated)
         try:
             async for event in stream:
                 if isinstance(event, Prefill):
                     if not first:
                         self._events.put_nowait(event)
-                elif isinstance(event, Token) and not self._ended:
-                    self._take(event)
+                elif isinstance(event, Token) and not self._stopped:
+                    self._append(event)
                     over = len(self._generated) - first >= SLICE_TOKENS and self._queue.waiting
-                    if self._ended or over:
+                    if self._stopped or over:
                         stream.stop()
                 elif isinstance(event, ConstraintFailed):
-                    raise ApiError(400, _NOT_HELD.format(problem=event.problem))
+                    raise ApiError(400, _NOT_ENFORCED.format(problem=event.problem))
                 elif isinstance(event, Finished):
                     return self._finished(event)
         finally:
@@ -194,21 +194,21 @@ class GenerationRun:
         raise EngineError("the generation ended unexpectedly; send the request again")
 
     def _finished(self, event: Finished) -> FinishReason | None:
-        self._parts.append(event.stats)
+        self._slices.append(event.stats)
         if event.stats.seed is not None:
             sampling = replace(self._request.sampling, seed=event.stats.seed)
             self._request = replace(self._request, sampling=sampling)
-        if self._ended:
+        if self._stopped:
             return FinishReason.STOP_TEXT
-        left = self._left()
-        if event.reason is FinishReason.CANCELLED and (left is None or left > 0):
+        remaining = self._remaining()
+        if event.reason is FinishReason.CANCELLED and (remaining is None or remaining > 0):
             return None
         if self._filter is not None:
             for token in self._filter.flush():
                 self._events.put_nowait(token)
         return FinishReason.MAX_TOKENS if event.reason is FinishReason.CANCELLED else event.reason
 
-    def _take(self, token: Token) -> None:
+    def _append(self, token: Token) -> None:
         token = replace(token, index=len(self._generated))
         self._generated.append(token.id)
         self._breaks_first = self._breaks_first and not token.text.strip("\r\n")
@@ -216,16 +216,16 @@ class GenerationRun:
             self._events.put_nowait(token)
             return
         self._tail = (self._tail + token.text)[-_TAIL_CHARS:]
-        released, self._ended = self._filter.push(token)
+        released, self._stopped = self._filter.push(token)
         for each in released:
             self._events.put_nowait(each)
 
-    def _stop(self) -> str:
+    def _found_stop(self) -> str:
         """Return the stop text that was found, the one that begins first."""
         found = [(self._tail.rfind(stop), stop) for stop in self._stops if stop in self._tail]
-        return min(found)[1] if self._ended and found else ""
+        return min(found)[1] if self._stopped and found else ""
 
-    def _left(self) -> int | None:
+    def _remaining(self) -> int | None:
         limit = self._request.max_tokens
         return None if limit is None else limit - len(self._generated)
 
@@ -234,21 +234,21 @@ class GenerationRun:
             return self._request
         tokens = [*self._request.tokens, *self._generated]
         constraints = tuple(Continued(each, len(self._generated)) for each in self._request.constraints)
-        return replace(self._request, tokens=tokens, max_tokens=self._left(), constraints=constraints)
+        return replace(self._request, tokens=tokens, max_tokens=self._remaining(), constraints=constraints)
 
     def _stats(self) -> Stats:
-        first = self._parts[0]
+        first = self._slices[0]
         return replace(
             first,
             prompt_tokens=len(self._request.tokens),
-            prefill_s=sum(part.prefill_s for part in self._parts),
-            decode_s=sum(part.decode_s for part in self._parts),
+            prefill_s=sum(each.prefill_s for each in self._slices),
+            decode_s=sum(each.decode_s for each in self._slices),
             generated_tokens=len(self._generated),
-            rounds=sum(part.rounds for part in self._parts),
-            drafted=sum(part.drafted for part in self._parts),
-            accepted=sum(part.accepted for part in self._parts),
+            rounds=sum(each.rounds for each in self._slices),
+            drafted=sum(each.drafted for each in self._slices),
+            accepted=sum(each.accepted for each in self._slices),
         )
 
-    def _read_again(self) -> int:
-        """Return how many tokens had been computed before a part and were computed again."""
-        return sum(max(0, part.prompt_tokens - part.cached_tokens - 1) for part in self._parts[1:])
+    def _recomputed(self) -> int:
+        """Return how many tokens had been computed before a slice and were computed again."""
+        return sum(max(0, each.prompt_tokens - each.cached_tokens - 1) for each in self._slices[1:])

@@ -21,10 +21,10 @@ from laguna_tui.server.api_error import ApiError
 from laguna_tui.server.chat_answer import ChatAnswer
 from laguna_tui.server.chat_prompts import check_size
 from laguna_tui.server.chat_request import ChatRequest
+from laguna_tui.server.event_stream import ClientDisconnected, EventStream, unless_disconnected
 from laguna_tui.server.model_service import ModelService
 from laguna_tui.server.openai_shared import now, sse
 from laguna_tui.server.request_body import RequestBody, refuse
-from laguna_tui.server.responses import ClientGone, EventStreamResponse, unless_gone
 from laguna_tui.session.shared_model import SharedModel
 
 B = TypeVar("B", bound=Struct)
@@ -131,7 +131,7 @@ class Endpoints:
             path = request.scope["route"].path
             try:
                 response = await endpoint(request)
-            except ClientGone:
+            except ClientDisconnected:
                 # Nobody reads this.
                 response = Response(status_code=499)
             except (ApiError, EngineError) as error:
@@ -312,13 +312,13 @@ class Endpoints:
 
     async def _sent(self, request: Request, written: Written, *, stream: bool) -> Response:
         if not stream:
-            return JSONResponse(await unless_gone(request, written.whole()))
+            return JSONResponse(await unless_disconnected(request, written.whole()))
         path = request.url.path
 
         def failed(error: Exception) -> bytes:
             return sse(error_body(path, _api_error(error)), "error" if path.startswith("/v1/messages") else "")
 
-        return EventStreamResponse(written.stream(), self._timing.keep_alive_s, self._timing.send_s, failed)
+        return EventStream(written.stream(), self._timing.keep_alive_s, self._timing.send_s, failed)
 
 
 class TokenizeBody(Struct):

@@ -17,9 +17,9 @@ from laguna_engine.files import read_small_file
 from laguna_tui.base.errors import UserError
 from laguna_tui.server.access_control import HEADER_BYTES, LOOPBACK, AccessRules, own_hosts
 from laguna_tui.server.chat_prompts import ChatPrompts
+from laguna_tui.server.event_stream import ABORT
 from laguna_tui.server.http_app import DEFAULT_TIMING, Timing, http_app
 from laguna_tui.server.model_service import ModelService, Shared
-from laguna_tui.server.responses import ABORT
 from laguna_tui.session.values import ClientUse
 
 HEADER_S = 15.0

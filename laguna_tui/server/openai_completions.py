@@ -104,7 +104,7 @@ class TextCompletion:
                 finished = event
         assert finished is not None, "every run ends"
         shown += self._shown.rest()
-        usage = TokenUsage(finished.stats, 0, finished.read_again)
+        usage = TokenUsage(finished.stats, 0, finished.recomputed)
         choice = self._choice("".join(texts), shown, _ENDS.get(finished.reason, "length"))
         return self._head() | {"choices": [choice], "usage": usage_of(usage), "timings": usage.timings}
 
@@ -116,7 +116,7 @@ class TextCompletion:
                 if event.text:
                     yield sse(self._head() | {"choices": [self._choice(event.text, shown, None)]})
             elif isinstance(event, RunFinished):
-                usage = TokenUsage(event.stats, 0, event.read_again)
+                usage = TokenUsage(event.stats, 0, event.recomputed)
                 choice = self._choice("", self._shown.rest(), _ENDS.get(event.reason, "length"))
                 yield sse(self._head() | {"choices": [choice], "timings": usage.timings})
                 if self._options.usage:

@@ -32,11 +32,11 @@ class ServerMetrics:
         """Count a request by its status."""
         self.requests[path, status] += 1
 
-    def generated(self, client: str, stats: Stats, read_again: int) -> None:
+    def generated(self, client: str, stats: Stats, recomputed: int) -> None:
         """Count a client's generation that ended."""
         self.tokens["prompt"] += stats.prompt_tokens
         self.tokens["prompt_cached"] += stats.cached_tokens
-        self.tokens["prompt_read_again"] += read_again
+        self.tokens["prompt_read_again"] += recomputed
         self.tokens["generated"] += stats.generated_tokens
         self.tokens["drafted"] += stats.drafted
         self.tokens["accepted"] += stats.accepted

@@ -51,14 +51,14 @@ class CommitDraft:
     @property
     def files(self) -> list[str]:
         """Paths to be committed, those with secrets first."""
-        return sorted(self.pending.files, key=lambda path: not self.secret_because(path))
+        return sorted(self.pending.files, key=lambda path: not self.secret_reason(path))
 
     @staticmethod
-    def secret_because(path: str) -> str:
+    def secret_reason(path: str) -> str:
         """Return why a path is taken for one with secrets, as a clause; empty for every other path."""
-        from laguna_tui.repo.files.sensitive_paths import sensitive_because
+        from laguna_tui.repo.files.sensitive_paths import sensitive_reason
 
-        return sensitive_because(path)
+        return sensitive_reason(path)
 
     @property
     def stages_all(self) -> bool:
@@ -84,11 +84,11 @@ class Commits:
 
         `Chat.cancel` ends the writing early.
         """
-        from laguna_tui.repo.files.sensitive_paths import sensitive_because
+        from laguna_tui.repo.files.sensitive_paths import sensitive_reason
         from laguna_tui.repo.git.git_commit import CannotCommitError, pending_changes, recent_subjects
 
         try:
-            pending = pending_changes(self._folder, sensitive_because)
+            pending = pending_changes(self._folder, sensitive_reason)
         except CannotCommitError as error:
             raise UserError(str(error)) from error
         if pending is None:

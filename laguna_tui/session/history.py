@@ -106,7 +106,7 @@ class History:
 
     def cost(self, plan: "UndoPlan") -> RewindCost | None:
         """Return what the conversation would cost after a plan; None if that is unknown."""
-        return self._recorder.kv_cache.cost(self.turns.said_after(plan))
+        return self._recorder.kv_cache.cost(self.turns.mark_after(plan))
 
     def apply(self, plan: "UndoPlan", overwrite: Collection[str] = ()) -> "UndoResult":
         """Apply a plan to files and conversation. The session's thread only, while no turn runs.

@@ -75,7 +75,7 @@ class KvCache:
         if backend is None or parts is None:
             return None
         conversation = parts.agent.conversation
-        prompt = conversation.prompt() if mark is None else conversation.prompt_of(mark.said)
+        prompt = conversation.prompt() if mark is None else conversation.prompt_of(mark.current)
         # The engine may be closed meanwhile.
         with suppress(EngineError):
             cost, seconds = backend.cost(prompt), 0.0

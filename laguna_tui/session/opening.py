@@ -121,7 +121,7 @@ def open_engine(
         EngineError: it cannot be opened; says why and what to do.
     """
     options = _possible(options, settings, title)
-    clear = unplanned(options, settings)
+    clear = opening_without_plan(options, settings)
     if clear is not None:
         return opened(clear[0]), *clear
     # Much is imported for a plan.
@@ -153,7 +153,7 @@ def _possible(options: EngineOptions, settings: Settings, title: str) -> EngineO
     return replace(options, n_ctx=min(options.n_ctx or limit, limit))
 
 
-def unplanned(options: EngineOptions, settings: Settings) -> tuple[EngineOptions, OpeningReport] | None:
+def opening_without_plan(options: EngineOptions, settings: Settings) -> tuple[EngineOptions, OpeningReport] | None:
     """Return what to open and the report about it, where there is nothing to plan; else None."""
     gpus = bool(Device.gpus())
     if None not in (settings.context, settings.kv, settings.gpu_layers, settings.threads):

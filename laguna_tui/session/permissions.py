@@ -54,9 +54,9 @@ class PermissionSettings:
         """Return whether a rule of the user's lets the model read a file with secrets."""
         return not self.opened().permissions.readable(path)
 
-    def kept_from_commands(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def command_path_rules(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return globs of what rules keep commands from reading, and from changing, relative to the folder."""
-        return self.opened().permissions.kept_from_commands()
+        return self.opened().permissions.command_path_rules()
 
     def use_approver(self, approver: Approver) -> None:
         """Set who is asked, before the session is opened. Whoever iterates `Chat.ask` waits for the answer."""

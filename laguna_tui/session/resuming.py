@@ -71,10 +71,10 @@ class SavedSession:
         """Return the conversation, as the present model counts it; JournalError if part of it is lost."""
         messages, content = self.state.messages, self._content(parts)
         try:
-            loaded = messages.load(self.journal, {*messages.said, *messages.forgotten}, content)
+            loaded = messages.load(self.journal, {*messages.current, *messages.forgotten}, content)
         except UNREADABLE as error:
             raise JournalError(DAMAGED.format(id=self.journal.id, error=error)) from error
-        said, forgotten = ([loaded[number] for number in each] for each in (messages.said, messages.forgotten))
+        said, forgotten = ([loaded[number] for number in each] for each in (messages.current, messages.forgotten))
         return ConversationState(said, forgotten, messages.calls, messages.opening, messages.notes)
 
     def resume(
@@ -97,8 +97,8 @@ class SavedSession:
         parts.changes.seen.resume(state.seen)
         writer = SessionWriter(self.journal, parts, state.messages.count)
         if same_model:
-            numbers = (*state.messages.said, *state.messages.forgotten)
-            writer.assume_written(numbers, (*conversation.said, *conversation.forgotten))
+            numbers = (*state.messages.current, *state.messages.forgotten)
+            writer.assume_written(numbers, (*conversation.current, *conversation.forgotten))
         # Where the turns find their undo store.
         recorder.writer = turns.log = writer
         turns.resume(state.turns, state.sent.position, state.last)

@@ -45,7 +45,7 @@ class SavedMessages:
     """The conversation's messages by their numbers.
 
     Attributes:
-        said, forgotten: the numbers of what is in the prompt, and of what was before it.
+        current, forgotten: the numbers of what is in the prompt, and of what was before it.
         count: how many messages were written.
         calls, opening, notes: as in `ConversationState`.
         model: the model that is open, as traces name it.
@@ -53,7 +53,7 @@ class SavedMessages:
             model that was open.
     """
 
-    said: list[int] = field(default_factory=list)
+    current: list[int] = field(default_factory=list)
     forgotten: list[int] = field(default_factory=list)
     count: int = 0
     calls: int = 0
@@ -70,7 +70,7 @@ class SavedMessages:
             self.model = trace_model(event.identity)
             return
         before = self.count
-        for change, numbers in ((event.said, self.said), (event.forgotten, self.forgotten)):
+        for change, numbers in ((event.said, self.current), (event.forgotten, self.forgotten)):
             if change is not None:
                 numbers[change.keep :] = [self._number(each) for each in change.add]
         if self.count > before:

@@ -116,7 +116,7 @@ class Session:
         self.prompt = PromptView(self)
         self.models = Models(self)
         self.permissions = permissions
-        self.commands = Commands(folder, self.attach, permissions.shows, permissions.kept_from_commands)
+        self.commands = Commands(folder, self.attach, permissions.shows, permissions.command_path_rules)
         self.folder = Folder(self, folder, options.holds_more)
         self.recorder = Recorder(state if options.undoable else None, options.cache, self.slot)
         self.history = History(folder, state, self.recorder)

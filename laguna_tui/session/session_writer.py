@@ -114,12 +114,12 @@ class SessionWriter:
         for line in self.journal.read(0, place):
             if isinstance(line.event, ConversationChanged | Opened):
                 messages.take(line.event, line.start)
-        numbers = {*messages.said, *messages.forgotten}
+        numbers = {*messages.current, *messages.forgotten}
         with self._lock:
             known = {number: each for each, number in self._numbers.values()}
             loaded = known | messages.load(self.journal, numbers - known.keys(), self.content)
             self._numbers |= {id(loaded[number]): (loaded[number], number) for number in numbers}
-        said, forgotten = ([loaded[number] for number in each] for each in (messages.said, messages.forgotten))
+        said, forgotten = ([loaded[number] for number in each] for each in (messages.current, messages.forgotten))
         return ConversationMark(tuple(said), tuple(forgotten))
 
     def take(self, event: AgentEvent) -> None:
@@ -187,35 +187,35 @@ class SessionWriter:
 
     def _place(self, state: ConversationState) -> Place:
         if self.journal.stopped:
-            return ConversationMark(tuple(state.said), tuple(state.forgotten))
+            return ConversationMark(tuple(state.current), tuple(state.forgotten))
         return self.journal.end
 
     def _is_written(self, state: ConversationState) -> bool:
         """Return whether a conversation is as it was written last. Its lists only grow, or are replaced."""
         return (
-            state.said is self._lists[0]
+            state.current is self._lists[0]
             and state.forgotten is self._lists[1]
-            and (len(state.said), len(state.forgotten)) == self._lengths
+            and (len(state.current), len(state.forgotten)) == self._lengths
             and (state.calls, state.opening, state.notes) == self._written[2:]
         )
 
     def _set_written(self, state: ConversationState) -> None:
-        self._lists = state.said, state.forgotten
-        self._lengths = len(state.said), len(state.forgotten)
-        self._written = state._replace(said=tuple(state.said), forgotten=tuple(state.forgotten))
+        self._lists = state.current, state.forgotten
+        self._lengths = len(state.current), len(state.forgotten)
+        self._written = state._replace(current=tuple(state.current), forgotten=tuple(state.forgotten))
 
     def _change(self, state: ConversationState) -> ConversationChanged:
         """Return how a conversation has changed since it was written last; takes it as written."""
         written = self._written
         event = ConversationChanged(
-            said=self._difference(written.said, state.said),
+            said=self._difference(written.current, state.current),
             forgotten=self._difference(written.forgotten, state.forgotten),
             calls=state.calls if state.calls != written.calls else None,
             opening=state.opening if state.opening != written.opening else None,
             notes=tuple(sorted(state.notes - written.notes)),
         )
         self._set_written(state)
-        present = {id(each) for each in (*state.said, *state.forgotten)}
+        present = {id(each) for each in (*state.current, *state.forgotten)}
         self._numbers = {key: found for key, found in self._numbers.items() if key in present}
         return event
 

@@ -58,7 +58,9 @@ class Retention:
         return old, beyond
 
 
-def prune(store: SessionStore, retention: Retention, *, is_asked: bool = False, now: float | None = None) -> list[str]:
+def prune(
+    store: SessionStore, retention: Retention, *, is_requested: bool = False, now: float | None = None
+) -> list[str]:
     """Delete the sessions that are too old or take too much room; returns sentences for the user about it.
 
     Sessions beyond a limit that the user did not choose are deleted only on request.
@@ -66,7 +68,7 @@ def prune(store: SessionStore, retention: Retention, *, is_asked: bool = False, 
     Args:
         store: All sessions.
         retention: How long they are kept.
-        is_asked: The user requested it.
+        is_requested: The user requested it.
         now: The time in seconds since the epoch; None asks the clock.
     """
     store.remove_leftovers(now=now)
@@ -74,7 +76,7 @@ def prune(store: SessionStore, retention: Retention, *, is_asked: bool = False, 
     old, beyond = retention.chosen(sessions, now)
     limit = f"sessions_limit = {size(retention.limit)}"
     sentences = [*_deleted(store, old, f"older than keep_sessions = {retention.days} days")]
-    if beyond and (retention.is_own_limit or is_asked):
+    if beyond and (retention.is_own_limit or is_requested):
         sentences += _deleted(store, beyond, f"beyond {limit}")
     elif beyond:
         total = size(sum(each.size for each in sessions if each not in old))

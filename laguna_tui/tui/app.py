@@ -281,7 +281,7 @@ class LagunaApp(ChatApp):
     def _leave(self, code: int) -> None:
         """Stop all work and exit with this code; Textual restores the terminal."""
         if code > _SIGNALLED:
-            gone = self._report is not None and self._report.parent_is_gone
+            gone = self._report is not None and self._report.parent_has_ended
             self.ended_by = _PARENT_GONE if gone else signal.Signals(code - _SIGNALLED).name
         self._keep_draft()
         self._stop_work()

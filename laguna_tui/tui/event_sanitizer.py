@@ -174,7 +174,9 @@ def _safe_request(request: PermissionRequest) -> PermissionRequest:
         case change:
             safe = safe_change(change)
     tool, why, sandbox, rule = map(sanitize_line, (request.tool, request.why, request.sandbox, request.rule))
-    always_asks, destructive, unusual = map(review_line, (request.always_asks, request.destructive, request.unusual))
+    approval_reason, destructive, unusual = map(
+        review_line, (request.approval_reason, request.destructive, request.unusual)
+    )
     return dataclasses.replace(
         request,
         tool=tool,
@@ -182,7 +184,7 @@ def _safe_request(request: PermissionRequest) -> PermissionRequest:
         why=why,
         sandbox=sandbox,
         rule=rule,
-        always_asks=always_asks,
+        approval_reason=approval_reason,
         destructive=destructive,
         unusual=unusual,
     )

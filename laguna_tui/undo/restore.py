@@ -183,7 +183,7 @@ class Restorer:
         return status, self._reader.at([path])[path]
 
 
-def is_begun(step: RestoreStep, here: PathState | None) -> bool:
+def is_started(step: RestoreStep, here: PathState | None) -> bool:
     """Return whether what is at a path is what a step leaves when it is killed in the middle."""
     if here is None:
         return step.replaces_kind

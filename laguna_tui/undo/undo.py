@@ -19,7 +19,7 @@ from laguna_tui.repo.files.walk import is_generated
 from laguna_tui.repo.files.workspace import Workspace
 from laguna_tui.undo.file_diff import FileDiff, file_diffs
 from laguna_tui.undo.file_tree import FILE_LIMIT_BYTES, FileTree, PathState, StoppedError, TreeReader, same
-from laguna_tui.undo.restore import Restorer, RestoreStep, is_begun
+from laguna_tui.undo.restore import Restorer, RestoreStep, is_started
 from laguna_tui.undo.tree_changes import AUTHOR_UNKNOWN, TreeDifference, difference, joined, listed_difference
 from laguna_tui.undo.undo_log import (
     ChangeBegan,
@@ -191,7 +191,7 @@ class UndoHistory:
             files, conflicts = [], []
             for step in steps:
                 here = now[step.path]
-                if is_begun(step, here) or same(here, step.now):
+                if is_started(step, here) or same(here, step.now):
                     files.append(PlannedFile(step.path, step.now, step.then))
                 elif not same(here, step.then):
                     conflicts.append(PlannedFile(step.path, here, step.then, CHANGED_SINCE))
@@ -236,14 +236,14 @@ class UndoHistory:
             failed = self._restorer.restore(steps, again=plan.resumes)
             with suppress(StoreError):  # without this line the next start finds that nothing is left to do
                 self._log.record(UndoEnded())
-            kept = {file.path: file.conflict for file in plan.conflicts if file.path not in wanted}
+            skipped = {file.path: file.conflict for file in plan.conflicts if file.path not in wanted}
             restored = tuple(file.path for file in chosen if file.path not in failed and not file.is_folder)
             points = {point.number: point for point in self.points()}
             return UndoResult(
                 plan.kind,
                 tuple(points[point.number] for point in plan.points),
                 restored,
-                {**plan.uncovered, **kept, **failed},
+                {**plan.uncovered, **skipped, **failed},
                 plan.notes,
             )
 

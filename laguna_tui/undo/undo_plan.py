@@ -99,14 +99,14 @@ class UndoResult:
     Attributes:
         kind, points: As in the plan.
         restored: Paths of the files and links that are now as they were, sorted.
-        kept: Paths that stay as they are, and why, as a clause.
+        skipped: Paths that stay as they are, and why, as a clause.
         notes: Sentences about what is not tracked.
     """
 
     kind: UndoKind
     points: tuple[UndoPoint, ...]
     restored: tuple[str, ...]
-    kept: Mapping[str, str]
+    skipped: Mapping[str, str]
     notes: tuple[str, ...]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from laguna_tui.sandbox.probe import SandboxKind, always_asks, probe_sandbox
+from laguna_tui.sandbox.probe import SandboxKind, approval_reason, probe_sandbox
 from tests.scripted_model import Lines, Script, Seen
 
 
@@ -25,7 +25,7 @@ def _works(program: str) -> bool:
 
 def _runs_unasked() -> bool:
     status = probe_sandbox()
-    return status.kind is not SandboxKind.NONE and not always_asks("make test", status)
+    return status.kind is not SandboxKind.NONE and not approval_reason("make test", status)
 
 
 PASSED = re.compile(r'"exit_code": ?0\b')

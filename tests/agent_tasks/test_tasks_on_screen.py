@@ -36,7 +36,7 @@ async def test_a_task_ends_on_the_screen_as_it_should(name: str, tmp_path: Path)
 
 
 async def test_the_user_allows_a_command_and_an_edit_by_keys(tmp_path: Path):
-    task = replace(task_named("an off by one is mended in C"), allow=(), mode="ask")
+    task = replace(task_named("an off by one is fixed in C"), allow=(), mode="ask")
     async with on_screen(task, task.make(tmp_path)) as screen:
         await screen.send(task.question)
         assert "make test" in await screen.answer("y")

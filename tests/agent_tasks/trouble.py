@@ -158,12 +158,12 @@ def _a_context_that_fills(seen):
         assert f"part {part}" in seen.text or "step_" in seen.text
     seen = yield call("edit", path="shop/cart.py", old="sum(price for", new="sum(price * count for")
     seen = yield CHECK
-    yield "I read twelve parts and mended the total." if passed(seen) else "It fails."
+    yield "I read twelve parts and corrected the total." if passed(seen) else "It fails."
 
 
 def _it_ends_with_the_edit(outcome: Outcome) -> None:
     assert "sum(price * count for" in outcome.text("shop/cart.py")
-    assert outcome.answer.endswith("mended the total.")
+    assert outcome.answer.endswith("corrected the total.")
     assert len(outcome.outputs("read")) == 13
     assert "compacted" in outcome.notices
     assert "Read all parts, then mend the total." in outcome.script.asked[-1].text

@@ -193,7 +193,7 @@ def _nothing_is_changed(outcome: Outcome) -> None:
 
 TASKS = [
     Task(
-        "a failing test is mended",
+        "a failing test is fixed",
         "Python",
         PYTHON,
         "The tests fail. Mend it.",
@@ -202,7 +202,7 @@ TASKS = [
         programs=("make", "python3"),
     ),
     Task(
-        "an off by one is mended in C",
+        "an off by one is fixed in C",
         "C",
         C,
         "make test fails, why?",

@@ -14,7 +14,7 @@ from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import ReplayProgress, StepFinished, TurnFinished
 from laguna_tui.base.settings import Settings
 from laguna_tui.session.session import Session
-from tests.app.session.kept import tokens
+from tests.app.session.place import tokens
 from tests.engine import drafters
 from tests.scripted_model import scripted_session
 

@@ -252,7 +252,7 @@ def test_a_job_that_is_started_in_the_background_waits_for_the_foreground(tmp_pa
 # -- going on with the session
 
 QUESTION = "Enter resumes “fix the discount”, q quits.".encode()
-KEPT = "report.keeps('20261123-101500-ab12', 'fix the discount')"
+KEPT = "report.session_saved('20261123-101500-ab12', 'fix the discount')"
 STARTS = "if start.session: print('resumed', start.session, start.crashed); return 7"
 
 
@@ -379,7 +379,7 @@ def test_a_terminal_that_goes_away_ends_the_question():
 
 
 def test_a_hostile_title_does_not_control_the_terminal():
-    body = "report.keeps('1', '\\\\x1b]52;c;aGFoYQ==\\\\x07\\\\x9b2J'); os.kill(os.getpid(), signal.SIGSEGV)"
+    body = "report.session_saved('1', '\\\\x1b]52;c;aGFoYQ==\\\\x07\\\\x9b2J'); os.kill(os.getpid(), signal.SIGSEGV)"
     with start(body) as job:
         job.wait_for(b"q quits")
         assert b"\x1b]52" not in job.written

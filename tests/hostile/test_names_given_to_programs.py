@@ -17,7 +17,7 @@ from laguna_tui.base.change_proposal import ChangeKind
 from laguna_tui.base.permission_request import Mode
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.headless.external_editor import edit_text
-from laguna_tui.repo.files.sensitive_paths import sensitive_because
+from laguna_tui.repo.files.sensitive_paths import sensitive_reason
 from laguna_tui.repo.files.workspace import Workspace
 from laguna_tui.repo.git import git_objects, repository
 from laguna_tui.repo.git.git_commit import commit_command, pending_changes
@@ -72,7 +72,7 @@ def test_the_app_asks_git_about_them(world: World) -> None:
     assert set(repository.list_files(world.folder) or ()) == {*NAMES, "a.txt", "README.md"}
     assert git_objects.head_entries(world.folder, NAMES) == {}
     assert git_objects.ignored_files(world.folder, NAMES) == frozenset()
-    changes = pending_changes(world.folder, sensitive_because)
+    changes = pending_changes(world.folder, sensitive_reason)
     assert changes is not None
     assert set(NAMES) <= set(changes.untracked)
     assert repository.state(world.folder) is not None
@@ -81,7 +81,7 @@ def test_the_app_asks_git_about_them(world: World) -> None:
 
 def test_they_are_committed_under_their_names(world: World) -> None:
     """The command runs in a shell, as it does in the sandbox."""
-    changes = pending_changes(world.folder, sensitive_because)
+    changes = pending_changes(world.folder, sensitive_reason)
     assert changes is not None
     command = commit_command("a message; touch owned $(touch owned)", changes)
     subprocess.run(["bash", "-c", command], cwd=world.folder, check=True)

@@ -118,7 +118,7 @@ def test_a_rule_follows_a_link_that_changes(tools):
 
 def test_commands_are_kept_from_what_a_rule_names_by_a_link(tools):
     permissions = tools[2]
-    unread, unchanged = permissions.kept_from_commands()
+    unread, unchanged = permissions.command_path_rules()
     assert {"data/**", "linked/**", "real/**"} == set(unread) == set(unchanged)
     assert permissions.decide(command("cat real/a.txt")).effect is Effect.DENY
 

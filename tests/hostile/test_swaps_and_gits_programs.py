@@ -8,7 +8,7 @@ import pytest
 
 from laguna_tui.base.permission_request import Decision, Mode, PermissionAnswer
 from laguna_tui.context.codebase import Codebase
-from laguna_tui.repo.files.sensitive_paths import sensitive_because
+from laguna_tui.repo.files.sensitive_paths import sensitive_reason
 from laguna_tui.repo.git import git_objects, git_programs, repository
 from laguna_tui.repo.git.git_commit import pending_changes, recent_subjects
 from laguna_tui.undo.undo import UndoHistory
@@ -162,7 +162,7 @@ def test_no_program_of_the_repository_runs_when_the_app_asks_git(hostile):
         git_objects.converted_files,
     ):
         ask(world.folder, ["a.txt", "run.sh"])
-    pending_changes(world.folder, sensitive_because)
+    pending_changes(world.folder, sensitive_reason)
     recent_subjects(world.folder)
     undo = UndoHistory(world.folder, world.app / "undo")
     undo.begin_turn("a")

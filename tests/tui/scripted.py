@@ -136,7 +136,7 @@ class PlayedChat(Chat):
         told: list[ToolEvent] = []
         gate, answer = self._session.permissions.opened(), PermissionAnswer(Decision.YES)
         try:
-            question = gate.question(PermissionRequest("edit", proposal, always_asks=proposal.asks_because))
+            question = gate.question(PermissionRequest("edit", proposal, approval_reason=proposal.approval_reason))
             if question is not None:
                 yield PermissionAsked(70, question)
                 assert gate.approver is not None

@@ -25,7 +25,7 @@ from laguna_engine.llama.taps import BestRowSampler, CallbackTaps, CandidateRowS
 from laguna_engine.native.abort import AbortFlag
 from laguna_engine.native.control_groups import physical_cores
 from laguna_engine.native.cpu_determinism import note_use
-from laguna_engine.native.library import lib, log, log_says_out_of_memory, recent_log
+from laguna_engine.native.library import lib, log, log_reports_out_of_memory, recent_log
 from laguna_engine.native.structs import Batch, ContextHandle, ContextParams, MemoryHandle
 
 _SEQUENCE = 0
@@ -209,7 +209,7 @@ class Context:
             return DecodeStatus(code)
         if code == _INVALID_BATCH:
             raise RequestError(f"llama.cpp refused the batch: {recent_log()}")
-        raise (ContextOutOfMemory if log_says_out_of_memory() else ContextError)(
+        raise (ContextOutOfMemory if log_reports_out_of_memory() else ContextError)(
             f"the computation failed ({code}: {recent_log()}); "
             "try a smaller context or fewer layers on the GPU, then open the model again"
         )
@@ -485,7 +485,7 @@ def _create(model: Model, options: ContextOptions, stop: AbortFlag, taps: Taps |
     log.clear()
     handle: ContextHandle = lib.llama_init_from_model(model.handle, params)
     if not handle:
-        raise (ContextOutOfMemory if log_says_out_of_memory() else ContextError)(
+        raise (ContextOutOfMemory if log_reports_out_of_memory() else ContextError)(
             f"a context of {options.n_ctx} tokens could not be created ({recent_log()}); "
             "try a smaller context, a q8_0 cache, or fewer layers on the GPU"
         )

@@ -20,7 +20,7 @@ from laguna_engine.gguf import header as gguf_header
 from laguna_engine.gguf import laguna
 from laguna_engine.llama import trial
 from laguna_engine.llama.vocab import Vocab
-from laguna_engine.native.library import lib, log, log_says_out_of_memory, recent_log
+from laguna_engine.native.library import lib, log, log_reports_out_of_memory, recent_log
 from laguna_engine.native.structs import BufferOverride, KvOverride, ModelHandle, ModelParams, ProgressCallback
 
 OverrideValue = int | float | bool | str
@@ -207,7 +207,7 @@ def may_repack(header: gguf_header.Header) -> bool:
 def _refusal(path: Path, cancelled: bool) -> ModelFileError:
     if cancelled:
         return ModelFileError(f"{path}: loading was cancelled; open it again when wanted")
-    if log_says_out_of_memory():
+    if log_reports_out_of_memory():
         return ModelOutOfMemory(f"{path}: there is not enough memory for it ({recent_log()}); choose a smaller model")
     return ModelFileError(
         f"{path}: llama.cpp cannot load it ({recent_log()}); download it again, or choose another model"

@@ -154,7 +154,7 @@ def recent_log(count: int = _FAILURE_LINES) -> str:
     return "; ".join(lines) or "no reason given"
 
 
-def log_says_out_of_memory() -> bool:
+def log_reports_out_of_memory() -> bool:
     """Return whether llama.cpp's last errors are failed allocations, for which it has no error code."""
     return _OUT_OF_MEMORY.search(recent_log()) is not None
 

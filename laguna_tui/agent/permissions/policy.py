@@ -32,8 +32,8 @@ from laguna_tui.agent.permissions.rules import (
     RuleSet,
     Subject,
     allows,
+    command_path_rules,
     is_inside,
-    kept_from_commands,
     names_secrets,
     parse_rule,
     reading_restricted,
@@ -44,7 +44,7 @@ from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.paths import FolderIdentity
 from laguna_tui.base.permission_request import CommandProposal, Mode, PermissionRequest
-from laguna_tui.repo.files.sensitive_paths import sensitive_because, unreadable_because
+from laguna_tui.repo.files.sensitive_paths import sensitive_reason, unreadable_reason
 
 # Names that a wildcard in a command is tried on; a word that begins with one mostly means other files.
 _SECRETS = (".env", ".env.local", ".envrc", ".netrc", ".npmrc", ".pypirc", "id_rsa", "id_ed25519", "credentials.json")
@@ -222,10 +222,10 @@ class Permissions:
                 return _READ_ASKS.format(rule=rule.text)
         return next(_secrets(subject, rules), "")
 
-    def kept_from_commands(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def command_path_rules(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return globs of what rules keep commands from reading, and from changing, relative to the folder."""
         with self._lock:
-            return kept_from_commands(self._circumstances().rules, self._root)
+            return command_path_rules(self._circumstances().rules, self._root)
 
     def _circumstances(self, request: PermissionRequest | None = None) -> Circumstances:
         # Only for commands: probing takes a moment.
@@ -285,9 +285,9 @@ def judge(request: PermissionRequest, root: Path, now: Circumstances) -> Verdict
 def _verdicts(request: PermissionRequest, subject: Subject, now: Circumstances) -> Iterator[Verdict]:
     """Yield the verdicts that apply, the deciding one first."""
     yield from _denials(subject, now)
-    always = request.always_asks
+    always = request.approval_reason
     if isinstance(request.proposal, ChangeProposal):
-        always = always or request.proposal.asks_because
+        always = always or request.proposal.approval_reason
     if always:
         yield Verdict(Effect.ASK, _ALWAYS.format(why=always))
     yield from _questions(subject, now)
@@ -341,8 +341,8 @@ def _secret_named(word: str) -> str:
     """Return why a word of a command may be a file with secrets, as a clause; empty if it is not."""
     name = word.rpartition("/")[2]
     if _WILDCARDS.isdisjoint(name) or name[0] in _WILDCARDS:
-        return sensitive_because(word)
-    return next((sensitive_because(secret) for secret in _SECRETS if fnmatchcase(secret, name)), "")
+        return sensitive_reason(word)
+    return next((sensitive_reason(secret) for secret in _SECRETS if fnmatchcase(secret, name)), "")
 
 
 def _secrets(subject: Subject, rules: RuleSet) -> Iterator[str]:
@@ -350,7 +350,7 @@ def _secrets(subject: Subject, rules: RuleSet) -> Iterator[str]:
     if any(names_secrets(rule) and allows(rule, subject) for rule in rules.allow):
         return
     for path in subject.paths:
-        why = unreadable_because(path)
+        why = unreadable_reason(path)
         if why:
             yield why
 

@@ -30,7 +30,7 @@ from laguna_tui.base.path_globs import glob_matches
 from laguna_tui.base.permission_request import CommandProposal, PermissionRequest
 from laguna_tui.repo.files.protected_paths import folded
 from laguna_tui.repo.files.root_folder import as_on_disk, nfc
-from laguna_tui.repo.files.sensitive_paths import sensitive_because
+from laguna_tui.repo.files.sensitive_paths import sensitive_reason
 
 READ, SHELL = "read", "shell"
 PATH_TOOLS = (READ, "edit", "write", "move", "delete", "replace_symbol")
@@ -212,7 +212,7 @@ def _allows_command(rule: Rule, words: Sequence[str]) -> bool:
 
 def names_secrets(rule: Rule) -> bool:
     """Return whether a rule's glob by itself names files with secrets, so that it opens them."""
-    return any(sensitive_because(re.sub(r"[*?]+", filler, rule.pattern)) for filler in ("", "x"))
+    return any(sensitive_reason(re.sub(r"[*?]+", filler, rule.pattern)) for filler in ("", "x"))
 
 
 def restricts(rule: Rule, subject: Subject) -> Match:
@@ -239,7 +239,7 @@ def reading_restricted(rules: RuleSet, subject: Subject) -> Iterator[Rule]:
     yield from (rule for rule in kept if any(restricts(rule, read) for read in reads))
 
 
-def kept_from_commands(rules: RuleSet, root: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def command_path_rules(rules: RuleSet, root: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return globs of what commands may not read, and of what they may not change, relative to the workspace.
 
     A rule without a path is one for its tool, and keeps nothing from commands.

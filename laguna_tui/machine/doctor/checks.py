@@ -211,7 +211,7 @@ def check_project(host: Host) -> Iterator[Finding]:
     elif not check.command:
         yield skip("project check", f"turned off for {folder} in {rules_path()}")
     else:
-        yield ok("project check", f"{check.command}, because {check.because}")
+        yield ok("project check", f"{check.command}, because {check.reason}")
 
 
 def _rules(folder: Path) -> Finding:

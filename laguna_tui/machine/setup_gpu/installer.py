@@ -7,16 +7,23 @@ previous build; after a power cut the next run restores it.
 import contextlib
 import os
 import shutil
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from filelock import FileLock, Timeout
+
+from laguna_tui.base.network import Network
+from laguna_tui.base.paths import state_dir
 from laguna_tui.base.units import GIB, memory
+from laguna_tui.machine.doctor.repairs import Repair
 from laguna_tui.machine.setup_gpu.builds import PrebuiltBuild
 from laguna_tui.machine.setup_gpu.pip import NotOffered, Pip, PythonEnvironment, SetupFailed
 from laguna_tui.machine.setup_gpu.rollback import ExchangeRecord, Rollback
-from laguna_tui.machine.setup_gpu.trial import Trial, Try
+from laguna_tui.machine.setup_gpu.trial import Trial, Try, try_nano
 
+RUNNING = "another laguna-tui setup is running in this environment; wait until it ends"
 _MIB = 1 << 20
 
 
@@ -193,3 +200,21 @@ def _size(folder: Path) -> int:
             with contextlib.suppress(OSError):
                 total += Path(place, name).stat().st_size
     return total
+
+
+def interrupted_setup() -> Iterator[Repair]:
+    """Yield the repair that restores the build before an interrupted setup; nothing without one."""
+    rollback = Rollback(state_dir(), sys.prefix)
+
+    def restore() -> None:
+        environment = PythonEnvironment.of()
+        pip = Pip(environment, rollback.work, Network(offline=True))
+        try:
+            with FileLock(rollback.folder / "lock", timeout=0):
+                Installer(environment, rollback, pip, try_nano, lambda text: None, lambda text: None).recover()
+                rollback.clean()
+        except Timeout as error:
+            raise SetupFailed(RUNNING) from error
+
+    if rollback.pending() is not None:
+        yield Repair("the build before an interrupted setup is restored", restore)

@@ -25,7 +25,7 @@ from laguna_tui.repo.edits.text_replacement import (
     with_line_feeds,
 )
 from laguna_tui.repo.files.editor_config import with_charset
-from laguna_tui.repo.files.protected_paths import asks_because, belongs_to_git
+from laguna_tui.repo.files.protected_paths import approval_reason, belongs_to_git
 from laguna_tui.repo.files.root_folder import RootFolder, nfc
 from laguna_tui.repo.files.text_files import TextFile, decode, is_binary, split_lines
 from laguna_tui.repo.files.workspace import READ_LIMIT_BYTES, UnreadableError, Workspace, WorkspaceError
@@ -41,7 +41,7 @@ _FAULTY = "After this edit the file is no longer valid Python: {fault}."
 _MADE_FAULTY = "The file is no longer valid Python: {fault}. Edit it again."
 _INDENTED = "The new lines were indented to match the line that they begin on, so that the file stays valid Python."
 _PART = "old is only a part of longer names in {path}, and all finds whole names; call again with a whole name"
-_ASKED = "Your approval is needed in any case, because {because}."
+_ASKED = "Your approval is needed in any case, because {reason}."
 _GUESSED = (
     "{path} does not say in which encoding it is; {encoding} is guessed, so U+{character:04X} cannot be written safely:"
     " call again with ASCII and characters that the file already has"
@@ -142,7 +142,7 @@ def edited_file(
         ChangeKind.EDIT,
         (file.text, after),
         (data, encode(inside, file, after)),
-        edit_asks_because(workspace, inside),
+        edit_approval_reason(workspace, inside),
         warning=syntax_warning(inside, file.text, after) if warning is None else warning,
         notes=notes,
         places=places,
@@ -155,7 +155,7 @@ def proposal(
     kind: ChangeKind,
     texts: tuple[str, str],
     data: tuple[bytes, bytes],
-    because: str,
+    reason: str,
     *,
     target: str = "",
     warning: str = "",
@@ -170,7 +170,7 @@ def proposal(
         kind: what the change does.
         texts: before and after.
         data: the file's bytes before and after.
-        because: why the user has to agree to it in any case, as a clause; may be empty.
+        reason: why the user has to agree to it in any case, as a clause; may be empty.
         target: where the file moves to.
         warning: sentences for the user.
         notes: sentences for the model.
@@ -178,7 +178,7 @@ def proposal(
     """
     hunks = diff_texts(*texts)
     is_long = any(len(line.text) >= LINE_CHARS for hunk in hunks for line in hunk.lines)
-    warnings = (_ASKED.format(because=because) if because else "", warning, _LONG if is_long else "")
+    warnings = (_ASKED.format(reason=reason) if reason else "", warning, _LONG if is_long else "")
     return ChangeProposal(
         path=inside,
         before=texts[0],
@@ -190,7 +190,7 @@ def proposal(
         old=data[0],
         new=data[1],
         identity=workspace.identity,
-        asks_because=because,
+        approval_reason=reason,
         notes=tuple(notes),
         kind=kind,
         target=target,
@@ -297,13 +297,13 @@ def _sound(
     return made, [_FAULTY.format(fault=wrong)], [_MADE_FAULTY.format(fault=wrong)]
 
 
-def edit_asks_because(workspace: Workspace, inside: str) -> str:
+def edit_approval_reason(workspace: Workspace, inside: str) -> str:
     """Return why the text of a located file is changed only with approval, as a clause; empty for most files.
 
     A file with other names, hard links, becomes a file of its own when it is written. The others may lie anywhere.
     """
-    if because := asks_because(workspace.root, inside):
-        return because
+    if reason := approval_reason(workspace.root, inside):
+        return reason
     with suppress(OSError), RootFolder(workspace.root, workspace.identity) as tree:
         others = tree.lstat(inside).st_nlink - 1
         if others > 0:

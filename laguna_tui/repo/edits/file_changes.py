@@ -24,7 +24,7 @@ from laguna_tui.repo.edits.edit_files import (
     read_editable,
 )
 from laguna_tui.repo.files.editor_config import with_charset
-from laguna_tui.repo.files.protected_paths import asks_because, belongs_to_git
+from laguna_tui.repo.files.protected_paths import approval_reason, belongs_to_git
 from laguna_tui.repo.files.root_folder import MAX_DEPTH, RootFolder
 from laguna_tui.repo.files.source_writer import (
     TemporaryFiles,
@@ -88,8 +88,8 @@ def propose_delete(workspace: Workspace, path: str) -> ChangeProposal:
     else:
         data = workspace.read(inside)
     text = "" if is_binary(data) else decode(data).text
-    because = asks_because(workspace.root, inside)
-    return proposal(workspace, inside, ChangeKind.DELETE, (text, ""), (data, b""), because)
+    reason = approval_reason(workspace.root, inside)
+    return proposal(workspace, inside, ChangeKind.DELETE, (text, ""), (data, b""), reason)
 
 
 def propose_move(workspace: Workspace, path: str, target: str) -> ChangeProposal:
@@ -116,8 +116,8 @@ def propose_move(workspace: Workspace, path: str, target: str) -> ChangeProposal
     _check_new(workspace, target, goal)
     data = workspace.read(inside)
     text = "" if is_binary(data) else decode(data).text
-    because = asks_because(workspace.root, inside) or asks_because(workspace.root, goal)
-    return proposal(workspace, inside, ChangeKind.MOVE, (text, text), (data, data), because, target=goal)
+    reason = approval_reason(workspace.root, inside) or approval_reason(workspace.root, goal)
+    return proposal(workspace, inside, ChangeKind.MOVE, (text, text), (data, data), reason, target=goal)
 
 
 def with_text(change: ChangeProposal, text: str) -> ChangeProposal:
@@ -166,7 +166,7 @@ def _created(workspace: Workspace, path: str, inside: str, content: str) -> Chan
         ChangeKind.CREATE,
         ("", content),
         (b"", encode(inside, with_charset(workspace, inside, _NEW_FILE), content)),
-        asks_because(workspace.root, inside),
+        approval_reason(workspace.root, inside),
         warning=syntax_warning(inside, "", content),
     )
 

@@ -181,7 +181,7 @@ def belongs_to_git(root: Path, inside: str) -> bool:
     return any(path.is_relative_to(folder) for top in tops for folder in repository.git_folders(top))
 
 
-def asks_because(root: Path, inside: str) -> str:
+def approval_reason(root: Path, inside: str) -> str:
     """Return why a located file is edited only with approval, as a clause; empty for every other file.
 
     Args:
@@ -193,7 +193,7 @@ def asks_because(root: Path, inside: str) -> str:
     return _named(path.relative_to(top).parts) or _linked(top, path) or _configured(path)
 
 
-def executed_because(inside: str) -> str:
+def execution_reason(inside: str) -> str:
     """Return why other programs execute or obey a file, as a clause; empty where no name in its path says so."""
     parts = inside.split("/")
     return _GIT_READS if any(map(is_git_name, parts)) else _named(parts)

@@ -44,7 +44,7 @@ _PUBLIC = """
 
 
 @lru_cache(maxsize=50_000)
-def sensitive_because(path: str) -> str:
+def sensitive_reason(path: str) -> str:
     """Return why a file is taken for one with secrets, as a clause; empty for every other file.
 
     Args:
@@ -70,9 +70,9 @@ def sensitive_names() -> tuple[str, ...]:
     return tuple(name.rpartition("/")[2] for names in (_FOLDERS, *_FILES.values()) for name in names.split())
 
 
-def unreadable_because(path: str) -> str:
+def unreadable_reason(path: str) -> str:
     """Return why a file is not shown to a model, a sentence for it; empty for every file without secrets."""
-    why = sensitive_because(path)
+    why = sensitive_reason(path)
     return _UNREADABLE.format(path=path, why=why) if why else ""
 
 

@@ -92,7 +92,7 @@ class PendingChanges:
 
 def pending_changes(
     folder: Path,
-    sensitive_because: Callable[[str], str],
+    sensitive_reason: Callable[[str], str],
     limit: int = DIFF_LIMIT_CHARS,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> PendingChanges | None:
@@ -100,7 +100,7 @@ def pending_changes(
 
     Args:
         folder: In a repository.
-        sensitive_because: Returns why a path is left out of the diffs; empty for every other path.
+        sensitive_reason: Returns why a path is left out of the diffs; empty for every other path.
         limit: Characters of each diff.
         should_stop: Asked now and then.
 
@@ -126,7 +126,7 @@ def pending_changes(
     # Before the diffs: what changes meanwhile is reported after the commit.
     changed_files = {} if staged_files else _contents(folder, dict(_entries(changed)), untracked)
     staged, unstaged = (
-        ask(("diff", *which, *_PLAIN_DIFF, "--", ".", *_without_secrets(paths, sensitive_because)))
+        ask(("diff", *which, *_PLAIN_DIFF, "--", ".", *_without_secrets(paths, sensitive_reason)))
         for which, paths in ((("--cached",), staged_files), ((), in_folder))
     )
     if staged is None or unstaged is None:
@@ -143,9 +143,9 @@ def pending_changes(
     )
 
 
-def _without_secrets(paths: Iterable[str], sensitive_because: Callable[[str], str]) -> Iterator[str]:
+def _without_secrets(paths: Iterable[str], sensitive_reason: Callable[[str], str]) -> Iterator[str]:
     """Return pathspecs that exclude files with secrets: a model reads the diff."""
-    return (f":(exclude,literal){path}" for path in paths if sensitive_because(path))
+    return (f":(exclude,literal){path}" for path in paths if sensitive_reason(path))
 
 
 def _check(folder: Path, tree: str, inside: str, staged: Mapping[str, TreeEntry]) -> None:

@@ -152,10 +152,10 @@ def _would_wait(folder: Path) -> bool:
     branches = filter(None, (_pointer(place / "HEAD", "ref:") for place in places))
     names = (*_READ_BY_GIT, *branches)
     read = [*(top / name for name in _READ_IN_THE_FOLDER), *(place / name for place in places for name in names)]
-    return any(map(_is_odd, read))
+    return any(map(_is_special, read))
 
 
-def _is_odd(path: Path) -> bool:
+def _is_special(path: Path) -> bool:
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):

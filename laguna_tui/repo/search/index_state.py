@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from laguna_tui.repo.files.sensitive_paths import sensitive_because
+from laguna_tui.repo.files.sensitive_paths import sensitive_reason
 from laguna_tui.repo.files.unsearched import Unsearched
 from laguna_tui.repo.files.walk import FileListing
 from laguna_tui.repo.syntax.tag_queries import fingerprints
@@ -81,7 +81,7 @@ def is_current(connection: sqlite3.Connection, listing: FileListing) -> bool:
         return False
     known = set(connection.execute("select path, size, mtime_ns from files"))
     listed = {(os.fsencode(entry.path), entry.size, entry.mtime_ns) for entry in listing.entries}
-    return known <= listed and all(sensitive_because(os.fsdecode(path)) for path, _, _ in listed - known)
+    return known <= listed and all(sensitive_reason(os.fsdecode(path)) for path, _, _ in listed - known)
 
 
 def changed_languages(connection: sqlite3.Connection) -> frozenset[str]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from laguna_tui.repo.files.relative_paths import is_secondary, is_test
-from laguna_tui.repo.files.sensitive_paths import sensitive_because
+from laguna_tui.repo.files.sensitive_paths import sensitive_reason
 from laguna_tui.repo.files.walk import FileListing, walk
 from laguna_tui.repo.search.file_parsing import ParsedFile, ParseTask
 from laguna_tui.repo.search.index_database import is_full, max_pages, path_of
@@ -151,7 +151,7 @@ def find_changed_files(connection: sqlite3.Connection, listing: FileListing) -> 
         known, row = (row, next(rows, None)) if row is not None and row[0] == key else (None, row)
         other = bool(changed) and language_name(entry.path) in changed
         if known is None or other or known[1:3] != (entry.size, entry.mtime_ns):
-            if sensitive_because(entry.path):
+            if sensitive_reason(entry.path):
                 continue  # no search may show its contents
             digest = known[3] if known and not other else None
             tasks.append(ParseTask(entry.path, digest, entry.size, entry.mtime_ns))

@@ -183,9 +183,9 @@ def _limit(proposal: CommandProposal) -> str:
 
 def _why(request: PermissionRequest) -> Iterator[Fact]:
     """Return why the user is asked, which sandbox applies, and the rule that could be added."""
-    why, proposal = request.why or request.always_asks, request.proposal
+    why, proposal = request.why or request.approval_reason, request.proposal
     # The warning of such a change says the same.
-    repeated = isinstance(proposal, ChangeProposal) and proposal.asks_because and proposal.asks_because in why
+    repeated = isinstance(proposal, ChangeProposal) and proposal.approval_reason and proposal.approval_reason in why
     if why and not repeated:
         yield Fact(((why, MUTED),), 1, detail=True)
     if request.sandbox and request.sandbox not in why:

@@ -168,10 +168,12 @@ def _outcome(result: "UndoResult") -> str:
     """Return a sentence about the files, raw."""
     count = len(result.restored)
     said = [f"Restored {count:,} {plural(count, 'file')}: {_named(result.restored)}."] if count else []
-    if result.kept:
-        kept = [f"{sanitize_line(path)} ({sanitize_line(why)})" for path, why in list(result.kept.items())[:_NAMED]]
-        more = len(result.kept) - len(kept)
-        said.append(f"Not changed: {', '.join(kept)}{f' and {more:,} more' if more else ''}.")
+    if result.skipped:
+        skipped = [
+            f"{sanitize_line(path)} ({sanitize_line(why)})" for path, why in list(result.skipped.items())[:_NAMED]
+        ]
+        more = len(result.skipped) - len(skipped)
+        said.append(f"Not changed: {', '.join(skipped)}{f' and {more:,} more' if more else ''}.")
     return " ".join([*(said or ["No file was changed."]), *result.notes])
 
 

@@ -88,7 +88,7 @@ class PromptController(Controller):
             # The prefetched text may still be a part of the new one, but most of it is not.
             self._controller.drop_prefetch()
             self._prefetched = None
-        self._look_ahead()
+        self._prepare()
 
     def opened(self, info: SessionInfo) -> None:
         self.context_size = info.context_size
@@ -96,7 +96,7 @@ class PromptController(Controller):
 
     def idle(self) -> None:
         self._prefetched = None
-        self._look_ahead()
+        self._prepare()
 
     def cleared(self) -> None:
         self.idle()
@@ -106,7 +106,7 @@ class PromptController(Controller):
         if not self._controller.free:
             self._show_cost(None)
 
-    def _look_ahead(self) -> None:
+    def _prepare(self) -> None:
         """Compute the cost of the message, then prefetch it, each after a pause in typing."""
         self._app.run_newest(self._cost, "cost")
         self._app.run_newest(self._prefetch, "prefetch")
@@ -127,7 +127,7 @@ class PromptController(Controller):
 
     async def _prefetch(self) -> None:
         await asyncio.sleep(PREFETCH_PAUSE_S)
-        if self._text != self._prefetched and self._controller.prefetch(self._text, self._look_ahead):
+        if self._text != self._prefetched and self._controller.prefetch(self._text, self._prepare):
             self._prefetched = self._text
 
     def _show_cost(self, cost: Cost | None) -> None:

@@ -265,7 +265,7 @@ class SessionsController(Controller):
         self._title = " ".join(sanitize_line(session.title).split()) if session is not None else ""
         self._app.update_status(title=self._title)
         if self._report is not None:
-            self._report.keeps(session.id if session is not None else "", self._title)
+            self._report.session_saved(session.id if session is not None else "", self._title)
 
     def _report_turn(self, event: TurnStarted | TurnFinished) -> None:
         """Report that this session is saved, before anything of it can crash. On the session's thread."""
@@ -273,6 +273,6 @@ class SessionsController(Controller):
             return
         session = self._sessions.open_id
         if session:
-            self._report.keeps(session, self._title or self._app.controller.last_message)
+            self._report.session_saved(session, self._title or self._app.controller.last_message)
         if isinstance(event, TurnFinished):
             self._report.turn_ended()

@@ -57,5 +57,5 @@ class CommitScreen(Modal[str | None]):
 
 
 def _line(path: str) -> str:
-    why = CommitDraft.secret_because(path)
+    why = CommitDraft.secret_reason(path)
     return sanitize_line(f"{path} ({why})" if why else path)

@@ -65,7 +65,7 @@ class PipeClient:
     def prompt(self, session: str, text: str) -> dict[str, Any]:
         return self.ask("session/prompt", sessionId=session, prompt=[{"type": "text", "text": text}])
 
-    def said(self, kind: str = "agent_message_chunk", session: str = "") -> str:
+    def text(self, kind: str = "agent_message_chunk", session: str = "") -> str:
         """The text of these updates."""
         found = (each for each in self.updates if not session or each["session"] == session)
         return "".join(each["content"]["text"] for each in found if each["sessionUpdate"] == kind)

@@ -58,8 +58,8 @@ def test_a_change_is_made_after_asking_with_its_diff(connect: Connect, folder: P
     assert ended["stopReason"] == "end_turn"
     assert ended["usage"]["inputTokens"] > ended["usage"]["cachedReadTokens"] > 0
     assert (folder / "add.py").read_text() == "def add(a, b):\n    return a + b\n"
-    assert client.said() == "It adds now."
-    assert client.said("agent_thought_chunk") == "a and b"
+    assert client.text() == "It adds now."
+    assert client.text("agent_thought_chunk") == "a and b"
     (request,) = client.asked
     (diff,) = [each for each in request["toolCall"]["content"] if each["type"] == "diff"]
     assert (diff["path"], diff["newText"]) == (str(folder / "add.py"), "def add(a, b):\n    return a + b\n")
@@ -84,7 +84,7 @@ def test_a_change_that_is_refused_is_not_made(connect: Connect, folder: Path, an
     with connect(script) as client:
         client.permit = lambda request: answer
         client.prompt(opened(client, folder), "fix add")
-    assert client.said() == "Refused."
+    assert client.text() == "Refused."
     assert "a - b" in (folder / "add.py").read_text()
 
 
@@ -148,7 +148,7 @@ def test_a_turn_that_is_cancelled_ends_so_and_the_next_one_is_answered(connect: 
         client.on_update = lambda update: None
         client.updates.clear()
         assert client.prompt(session, "go on")["stopReason"] == "end_turn"
-    assert client.said() == "Next."
+    assert client.text() == "Next."
 
 
 def test_sessions_of_two_folders_share_the_engine(connect: Connect, folder: Path, tmp_path: Path):
@@ -164,8 +164,8 @@ def test_sessions_of_two_folders_share_the_engine(connect: Connect, folder: Path
                 for session, name in zip(sessions, ("shop", "other"), strict=True)
             ]
             assert [client.answer(number)["stopReason"] for number in numbers] == ["end_turn"] * 2
-    assert client.said(session=sessions[0]) == "of the shop" * 2
-    assert client.said(session=sessions[1]) == "of the other" * 2
+    assert client.text(session=sessions[0]) == "of the shop" * 2
+    assert client.text(session=sessions[1]) == "of the other" * 2
 
 
 def test_a_session_is_listed_loaded_and_forked(connect: Connect, folder: Path):
@@ -177,18 +177,18 @@ def test_a_session_is_listed_loaded_and_forked(connect: Connect, folder: Path):
         (listed,) = client.ask("session/list", cwd=str(folder))["sessions"]
         assert (listed["sessionId"], listed["cwd"], listed["title"]) == (first, str(folder), "one")
         client.ask("session/load", sessionId=first, cwd=str(folder), mcpServers=[])
-        assert client.said("user_message_chunk") == "one"
-        assert client.said() == "1 messages"
+        assert client.text("user_message_chunk") == "one"
+        assert client.text() == "1 messages"
         client.updates.clear()
         client.prompt(first, "two")
         copy = client.ask("session/fork", sessionId=first, cwd=str(folder), mcpServers=[])["sessionId"]
         client.prompt(copy, "three")
         client.ask("session/close", sessionId=first)
         client.ask("session/resume", sessionId=first, cwd=str(folder), mcpServers=[])
-        assert client.said("user_message_chunk") == ""
+        assert client.text("user_message_chunk") == ""
         client.prompt(first, "three as well")
-    assert client.said(session=first) == "2 messages3 messages"
-    assert client.said(session=copy) == "3 messages"
+    assert client.text(session=first) == "2 messages3 messages"
+    assert client.text(session=copy) == "3 messages"
 
 
 def test_a_session_comes_back_with_its_cache(connect: Connect, folder: Path):
@@ -236,8 +236,8 @@ def test_a_question_that_nobody_answers_holds_up_no_other_session(connect: Conne
         assert client.prompt(third, "hello")["stopReason"] == "end_turn"
         go.set()
         assert client.answer(running)["stopReason"] == "end_turn"
-    assert client.said(session=second) == "Hello." * 2
-    assert client.said(session=first) == "It adds now."
+    assert client.text(session=second) == "Hello." * 2
+    assert client.text(session=first) == "It adds now."
     assert "a + b" in (folder / "add.py").read_text()
 
 
@@ -257,8 +257,8 @@ def test_a_turn_that_waits_for_another_session_s_answer_is_cancelled_alone(
         client.tell("session/cancel", sessionId=second)
         assert client.answer(waiting)["stopReason"] == "cancelled"
         assert client.answer(running)["stopReason"] == "end_turn"
-    assert client.said(session=first).endswith(" word999")
-    assert client.said(session=second) == ""
+    assert client.text(session=first).endswith(" word999")
+    assert client.text(session=second) == ""
 
 
 def test_thinking_is_an_option_that_keeps_the_conversation(connect: Connect, folder: Path):
@@ -274,7 +274,7 @@ def test_thinking_is_an_option_that_keeps_the_conversation(connect: Connect, fol
         client.prompt(session, "two")
         with pytest.raises(Failed):
             client.ask("session/set_config_option", sessionId=session, configId="nothing", value="off")
-    assert [each.split(" ")[0] for each in client.said().replace("True", "True ").split()][:1] == ["1"]
+    assert [each.split(" ")[0] for each in client.text().replace("True", "True ").split()][:1] == ["1"]
 
 
 def test_files_that_are_linked_and_embedded_are_in_the_message(connect: Connect, folder: Path):
@@ -288,7 +288,7 @@ def test_files_that_are_linked_and_embedded_are_in_the_message(connect: Connect,
         ]
         client.ask("session/prompt", sessionId=opened(client, folder), prompt=blocks)
     note = 'A part of the message was left out: laguna-tui does not know its type "video"; update laguna-tui.'
-    assert client.said() == f"\n\n_{note}_\n\n[True, True]"
+    assert client.text() == f"\n\n_{note}_\n\n[True, True]"
 
 
 def test_the_servers_of_a_client_are_used_and_what_cannot_be_used_is_named_once(connect: Connect, folder: Path):
@@ -304,7 +304,7 @@ def test_the_servers_of_a_client_are_used_and_what_cannot_be_used_is_named_once(
         client.prompt(session, "say hi")
         client.prompt(session, "once more")
     assert [each["toolCall"]["title"] for each in client.asked] == ["echo of the MCP server notes"]
-    assert client.said() == (
+    assert client.text() == (
         "\n\n_The MCP server web was left out: only servers that run as a command are supported._\n\n"
         f"\n\n_These folders are ignored: /somewhere. A session is about one folder, {folder}._\n\n"
         "saw hiAgain."
@@ -329,7 +329,7 @@ def test_what_cannot_be_done_is_an_error_and_not_the_end(connect: Connect, folde
         with pytest.raises(Failed):
             client.ask(method, **params)
         client.prompt(opened(client, folder), "hi")
-    assert client.said() == "Fine."
+    assert client.text() == "Fine."
 
 
 NO_MESSAGES = {
@@ -354,7 +354,7 @@ def test_a_line_that_is_not_a_message_is_an_error_and_not_the_end(connect: Conne
         session = opened(client, folder)
         assert {line: client.write_line(line)["message"] for line in NO_MESSAGES} == NO_MESSAGES
         client.prompt(session, "hi")
-    assert client.said() == "Fine."
+    assert client.text() == "Fine."
 
 
 def test_lines_that_say_nothing_are_ignored(connect: Connect, folder: Path):
@@ -362,7 +362,7 @@ def test_lines_that_say_nothing_are_ignored(connect: Connect, folder: Path):
         for line in (b"", b"  ", b"{}", b'{"id":999}', b'{"id":"x","result":1}', b'{"method":"nothing"}'):
             client.write(line)
         client.prompt(opened(client, folder), "hi")
-    assert client.said() == "Fine."
+    assert client.text() == "Fine."
 
 
 @pytest.mark.parametrize("editor", ["zed", "jetbrains", "toad", "harbor"])

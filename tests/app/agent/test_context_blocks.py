@@ -7,7 +7,7 @@ import pytest
 
 from laguna_engine.chat.messages import AssistantMessage, Role, ToolCall
 from laguna_engine.events import FinishReason
-from laguna_tui.agent.conversation import Conversation, all_said
+from laguna_tui.agent.conversation import Conversation, all_messages
 from laguna_tui.agent.prompt_preview import block_text, blocks
 from laguna_tui.agent.tools.base.results import ToolResult
 from laguna_tui.agent.tools.base.tool import Tool
@@ -272,6 +272,6 @@ def test_another_model_reads_the_same_with_the_same_places(asks, conversation, s
     conversation.add_result("\n".join("abc" * 20), "read cart.py")
     conversation.change({2: Place.SHORTENED, 5: Place.SHORTENED})
     other = Conversation(scripted, NANO, thinking=False)
-    for each in all_said(conversation.state):
+    for each in all_messages(conversation.state):
         other.add_message(each)
     assert text(other) == text(conversation)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from laguna_engine.llama.model import Model
-from laguna_tui.agent.conversation import MOST_READ, Conversation, all_said, forgets
+from laguna_tui.agent.conversation import MOST_READ, Conversation, all_messages, forgets
 from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.nano.profile import LOOKS_UP, NANO
 from laguna_tui.models.catalogue import load_catalogue
@@ -47,7 +47,9 @@ def test_it_is_retold_to_a_model_that_reads_few_turns_without_the_others(convers
     retold = conversation.for_model(scripted, replace(NANO, turns=2), thinking=False)
     assert "question 1" not in text(retold)
     assert "question 2" in text(retold)
-    assert [each.text for each in all_said(retold.state) if each.answer is None] == [f"question {n}" for n in range(3)]
+    assert [each.text for each in all_messages(retold.state) if each.answer is None] == [
+        f"question {n}" for n in range(3)
+    ]
 
 
 def test_a_turn_begins_with_the_very_tokens_that_were_previewed(conversation, scripted):

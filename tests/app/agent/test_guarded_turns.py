@@ -9,7 +9,7 @@ import pytest
 
 from laguna_engine.chat.template import Family
 from laguna_engine.events import FinishReason
-from laguna_tui.agent.conversation import all_said, forgets
+from laguna_tui.agent.conversation import all_messages, forgets
 from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.tools.base.results import ResultStore
 from laguna_tui.agent.tools.nano.guard import HAS_DOCSTRING, REFUSED
@@ -319,7 +319,7 @@ def test_a_message_that_is_too_long_alone_does_not_make_the_chat_forget(chat):
 def test_another_model_is_told_what_was_forgotten(chat):
     talk = chat(*(answer(f"Answer {number}.") for number in range(4)), turns=2)
     asking(talk, 4)
-    told = all_said(talk.agent.conversation.state)
+    told = all_messages(talk.agent.conversation.state)
     assert [each.text for each in told if each.answer is None] == [f"question {number}" for number in range(4)]
     assert [each.opening for each in told if each.opening] == ["[folder shop]\n\n"]
 

@@ -180,7 +180,7 @@ def test_what_it_costs_is_counted_before_it_is_sent(opened):
 
 def test_a_model_that_was_never_trained_on_reminders_reads_none_of_plan_mode(tiny_model):
     plain, planning = (
-        Conversation(backend(tiny_model.vocab), NANO, thinking=False, remind=lambda told, said=said: said)
+        Conversation(backend(tiny_model.vocab), NANO, thinking=False, remind=lambda last, said=said: said)
         for said in ("", PLAN_ON)
     )
     for conversation in (plain, planning):
@@ -190,7 +190,7 @@ def test_a_model_that_was_never_trained_on_reminders_reads_none_of_plan_mode(tin
 
 
 def test_a_model_that_is_changed_to_one_reads_none_and_the_model_after_it_reads_them_again(tiny_model):
-    full = Conversation(backend(tiny_model.vocab), FULL, thinking=False, remind=lambda told: PLAN_ON)
+    full = Conversation(backend(tiny_model.vocab), FULL, thinking=False, remind=lambda last: PLAN_ON)
     full.add_message(full.message("Where is add?"))
     nano = full.for_model(full.backend, NANO, thinking=False)
     assert "system-reminder" not in text(nano)

@@ -124,7 +124,7 @@ def test_no_text_of_a_project_gets_into_the_command_or_the_reason(tmp_path, file
     check_of(tmp_path, hostile)
     found = find_check(Workspace(tmp_path))
     assert found is not None
-    assert not any("evil" in text for text in (found.command, found.because))
+    assert not any("evil" in text for text in (found.command, found.reason))
 
 
 @odd

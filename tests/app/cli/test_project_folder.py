@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from laguna_tui.base.errors import UserError
-from laguna_tui.base.paths import too_wide_because
+from laguna_tui.base.paths import too_wide_reason
 from laguna_tui.base.settings import Settings
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.session.session import Session
@@ -54,10 +54,10 @@ def test_any_folder_is_read_if_it_was_named(home, monkeypatch):
 
 
 def test_a_parent_of_the_home_folder_is_not_a_project(home):
-    assert too_wide_because(home) == "is your home folder"
-    assert too_wide_because(home.parent) == "holds your home folder"
-    assert too_wide_because(Path("/")) == "holds all folders"
-    assert too_wide_because(home / "project") == ""
+    assert too_wide_reason(home) == "is your home folder"
+    assert too_wide_reason(home.parent) == "holds your home folder"
+    assert too_wide_reason(Path("/")) == "holds all folders"
+    assert too_wide_reason(home / "project") == ""
 
 
 @pytest.mark.parametrize("command", [*COMMANDS, ("trust",)], ids=lambda command: command[0])

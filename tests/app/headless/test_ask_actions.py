@@ -261,7 +261,7 @@ def sleeping(seconds):
 # As the fixture `unasked` in this process.
 UNASKED = """
 from laguna_tui.sandbox import probe
-probe.always_asks = lambda command, status, unhidden=None: ""
+probe.approval_reason = lambda command, status, unhidden=None: ""
 """
 
 

@@ -71,7 +71,7 @@ def test_a_small_machine_can_have_a_model_that_was_requested_by_name(store, mach
 
 
 def test_a_name_that_is_in_no_catalogue_is_refused(store):
-    with pytest.raises(UserError, match="no model of that name"):
+    with pytest.raises(UserError, match="unknown model nothing; choose from: nano, "):
         ModelSetup(Settings(), store).fetch("nothing", lambda progress: None)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from laguna_tui.sandbox import probe
-from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus, always_asks, explain_failure
+from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus, approval_reason, explain_failure
 
 NONE = SandboxStatus(SandboxKind.NONE, "Every command asks first.")
 LANDLOCK = SandboxStatus(SandboxKind.LANDLOCK, "")
@@ -104,23 +104,23 @@ def test_this_machine_is_probed_once():
 
 
 def test_without_a_sandbox_every_command_asks():
-    assert always_asks("ls", NONE) == NONE.sentence
+    assert approval_reason("ls", NONE) == NONE.sentence
 
 
 def test_under_bubblewrap_rules_decide():
-    assert always_asks("pytest; rm -rf x", BUBBLEWRAP) == ""
+    assert approval_reason("pytest; rm -rf x", BUBBLEWRAP) == ""
 
 
 @pytest.mark.parametrize("command", ["ls -la", "cat a.txt 'b c'", "grep -rn x .", "wc -l a"])
 def test_under_landlock_what_only_reads_may_be_allowed(command):
-    assert always_asks(command, LANDLOCK) == ""
+    assert approval_reason(command, LANDLOCK) == ""
 
 
 def test_under_landlock_what_reads_files_asks_where_something_in_reach_should_be_hidden():
     reason = "it may read files with secrets, such as .env, and Landlock cannot hide them"
-    assert always_asks("grep -r TOKEN .", LANDLOCK, lambda: reason) == reason
-    assert always_asks("ls -la", LANDLOCK, lambda: reason) == ""
-    assert always_asks("cat .env", BUBBLEWRAP, lambda: reason) == ""
+    assert approval_reason("grep -r TOKEN .", LANDLOCK, lambda: reason) == reason
+    assert approval_reason("ls -la", LANDLOCK, lambda: reason) == ""
+    assert approval_reason("cat .env", BUBBLEWRAP, lambda: reason) == ""
 
 
 @pytest.mark.parametrize(
@@ -141,4 +141,4 @@ def test_under_landlock_what_reads_files_asks_where_something_in_reach_should_be
     ],
 )
 def test_under_landlock_everything_else_asks_every_time(command):
-    assert "Landlock cannot keep" in always_asks(command, LANDLOCK)
+    assert "Landlock cannot keep" in approval_reason(command, LANDLOCK)

@@ -21,7 +21,7 @@ from laguna_tui.session.session import Session
 from laguna_tui.store.events import TurnBegun
 from laguna_tui.store.journal_lines import read_journal
 from laguna_tui.store.session_store import SessionStore
-from tests.app.session.kept import Place, contents, rendered_again, start, tokens
+from tests.app.session.place import Place, contents, rendered_again, start, tokens
 from tests.kills import Report, Victim
 
 ENDED_S = 30.0
@@ -107,7 +107,7 @@ class ChangingSession(Victim):
     def check(self, reports: Sequence[str], report: Report) -> None:
         """Check what a kill left, and put the files back to the beginning by undoing."""
         place = self._place
-        (session_id,) = place.kept or [""]
+        (session_id,) = place.saved or [""]
         if not session_id:
             assert {json.loads(line)["report"] for line in reports} <= {"state", "asking"}
             return
@@ -166,7 +166,7 @@ class ChangingSession(Victim):
     def _opened(self, chance: random.Random) -> Session:
         """Open the last session, or a new one."""
         model = self._place.model(_script(chance))
-        kept = self._place.kept
+        kept = self._place.saved
         session = self._place.prepared(model, kept[-1] if kept else "", context=6144)
         session.open(start)
         return session
@@ -211,4 +211,4 @@ def _script(chance: random.Random):
 
 def _apply(session: Session, plan: Any) -> None:
     result = session.history.apply(plan, [file.path for file in plan.conflicts])
-    assert not result.kept, result.kept
+    assert not result.skipped, result.skipped

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from laguna_tui.cli.main import main
-from tests.app.session.kept import Place, ask
+from tests.app.session.place import Place, ask
 from tests.scripted_model import call, say
 
 
@@ -31,7 +31,7 @@ def test_ask_resumes_the_last_session_and_adds_to_it(place, capsys):
         ask(session, "what does a.txt say?")
     code, said = run(capsys, model, "ask", "-c", "--json", "write b")
     assert (code, json.loads(said.out)["answer"]) == (0, "Written.")
-    (kept,) = place.kept
+    (kept,) = place.saved
     with place.session(model, kept) as session:
         assert [point.title for point in session.history.points()] == ["what does a.txt say?", "write b"]
         session.history.apply(session.history.plan_undo())
@@ -41,7 +41,7 @@ def test_ask_resumes_the_last_session_and_adds_to_it(place, capsys):
 def test_a_plain_ask_saves_nothing(place, capsys):
     code, said = run(capsys, place.model(["Hello."]), "ask", "hello")
     assert (code, said.out.strip()) == (0, "Hello.")
-    assert place.kept == []
+    assert place.saved == []
 
 
 def test_ask_resumes_by_title_from_another_folder(place, capsys, tmp_path, monkeypatch):
@@ -68,7 +68,7 @@ def test_ask_resumes_in_the_named_folder_if_that_of_the_session_was_moved(place,
     model = place.model(["Hello.", "Hello again."])
     with place.session(model) as session:
         ask(session, "greet me")
-    (kept,) = place.kept
+    (kept,) = place.saved
     monkeypatch.chdir(tmp_path)
     there = place.project.rename(tmp_path / "there")
     code, said = run(capsys, model, "ask", "--resume", "greet me", "again")

@@ -10,7 +10,7 @@ import pytest
 from laguna_tui.base.events import ToolFinished
 from laguna_tui.base.permission_request import Mode
 from laguna_tui.session.chosen_modes import KEY
-from tests.app.session.kept import Place, ask
+from tests.app.session.place import Place, ask
 from tests.scripted_model import Seen, Turn, call, say
 
 UNASKED = ["auto", "accept-edits"]
@@ -39,11 +39,11 @@ def test_a_mode_that_was_chosen_here_comes_back(place: Place, mode: str):
     model = place.model(["Hello."])
     with place.session(model, mode=mode) as session:
         ask(session, "hello")
-    assert resumed_in(place, model, place.kept[0]) == (Mode(mode), [])
-    with place.session(model, place.kept[0], mode="ask") as session:
+    assert resumed_in(place, model, place.saved[0]) == (Mode(mode), [])
+    with place.session(model, place.saved[0], mode="ask") as session:
         session.permissions.mode = Mode.ASK
         session.permissions.mode = Mode.AUTO
-    assert resumed_in(place, model, place.kept[0]) == (Mode.AUTO, [])
+    assert resumed_in(place, model, place.saved[0]) == (Mode.AUTO, [])
 
 
 def test_a_copy_that_was_made_here_has_the_mode_of_its_original(place: Place):
@@ -72,13 +72,13 @@ def test_a_session_of_another_machine_resumes_in_the_mode_that_asks(place: Place
             ask(session, "hello")
         shutil.rmtree(place.state / "sessions")
         shutil.copytree(place.home / "sessions", place.state / "sessions")
-    with place.session(model, place.kept[0], mode="ask") as session:
+    with place.session(model, place.saved[0], mode="ask") as session:
         assert session.info_at_start.resumed.notices == (not_chosen(mode),)
         assert session.permissions.mode is Mode.ASK
         (finished,) = [event for event in ask(session, "change it") if isinstance(event, ToolFinished)]
         assert not finished.ok
     assert (place.project / "a.txt").read_text() == "one\n"
-    assert resumed_in(place, model, place.kept[0]) == (Mode.ASK, [])
+    assert resumed_in(place, model, place.saved[0]) == (Mode.ASK, [])
 
 
 def without_mode(journal: Path) -> str:
@@ -126,7 +126,7 @@ def test_an_unknown_mode_leaves_the_mode_that_asks(place: Place):
     (journal,) = place.state.glob("sessions/*/journal.jsonl")
     with journal.open("ab") as file:
         file.write(b'{"event":"mode","mode":"anything"}\n')
-    mode, notices = resumed_in(place, model, place.kept[0], mode="auto")
+    mode, notices = resumed_in(place, model, place.saved[0], mode="auto")
     assert mode is Mode.ASK
     assert notices == ["Its mode anything is not available now: 'anything' is not a valid Mode", not_chosen("auto")]
 
@@ -149,7 +149,7 @@ def test_a_mode_given_at_the_start_is_used(place: Place):
     with place.session(model, mode="auto") as session:
         ask(session, "hello")
     (place.state / KEY).unlink()
-    assert resumed_in(place, model, place.kept[0], mode="auto", given={"mode"}) == (Mode.AUTO, [])
+    assert resumed_in(place, model, place.saved[0], mode="auto", given={"mode"}) == (Mode.AUTO, [])
 
 
 def test_the_key_is_private_and_outside_the_sessions(place: Place):

@@ -3,7 +3,7 @@
 import re
 
 from laguna_tui.base.events import Compacted
-from tests.app.session.kept import Place, ask
+from tests.app.session.place import Place, ask
 from tests.scripted_model import Script
 
 WRITTEN = "# Rules\n\nSay heron-42 first.\n\tmake check  \nNaïve \N{OK HAND SIGN} <user> comes last."
@@ -30,7 +30,7 @@ def test_instructions_outlast_three_summaries_and_a_resume(tmp_path):
             assert compacted.replaced
             ask(session, "and now?")
             assert script.asked[-1].text.count(told) == 1
-    with place.session(model, place.kept[0]) as session:
+    with place.session(model, place.saved[0]) as session:
         ask(session, "and after a restart?")
         assert script.asked[-1].text.count(told) == 1
         assert f"{told}[The earlier messages were replaced by this summary" in script.asked[-1].text

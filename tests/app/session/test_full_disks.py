@@ -7,7 +7,7 @@ and what a command writes.
 import pytest
 
 from laguna_tui.base.events import TextDelta, TurnEnd, TurnFinished
-from tests.app.session.kept import Place, ask, tokens
+from tests.app.session.place import Place, ask, tokens
 from tests.app.store.test_full_disks import largest_file
 from tests.scripted_model import call, say
 
@@ -40,7 +40,7 @@ def check_quota(place: Place, size: int) -> bool:
         ask(session, "really?")
         assert session.sessions.failing.session == ""
         whole = tokens(session)
-    (kept,) = place.kept
+    (kept,) = place.saved
     with place.session(model, kept) as session:
         assert tokens(session) == whole
     return bool(said.session)

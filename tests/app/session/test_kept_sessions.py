@@ -16,7 +16,7 @@ from laguna_tui.session.values import FolderGoneError, OtherFolderError
 from laguna_tui.store.events import packed
 from laguna_tui.store.session_journal import SessionJournal, SessionLockedError
 from laguna_tui.store.session_store import SessionStore
-from tests.app.session.kept import Place, ask, start, tokens
+from tests.app.session.place import Place, ask, start, tokens
 from tests.scripted_model import call, raw, say
 
 # Tokens behind an answer, which are computed with the next message.
@@ -59,10 +59,10 @@ def test_a_new_chat_is_another_session_and_undo_of_the_old_one_is_reached_by_res
     with place.session(model) as session:
         ask(session, "write b")
         whole = tokens(session)
-        (old,) = place.kept
+        (old,) = place.saved
         session.chat.new_chat()
         ask(session, "hello")
-        assert len(place.kept) == 2
+        assert len(place.saved) == 2
         assert [point.title for point in session.history.points()] == ["hello"]
         info = session.sessions.resume(old, start)
         assert info.resumed.summary.id == old
@@ -76,7 +76,7 @@ def test_undo_that_is_opened_before_the_first_message_loses_nothing(place):
     with place.session(model) as session:
         assert session.history.points() == ()
         ask(session, "write b")
-    with place.session(model, place.kept[0]) as session:
+    with place.session(model, place.saved[0]) as session:
         session.history.apply(session.history.plan_undo())
         assert not (place.project / "b.txt").exists()
 
@@ -97,7 +97,7 @@ def test_the_chat_continues_while_nothing_can_be_written_and_what_waited_is_writ
         ask(session, "really?")
         assert session.sessions.failing.session == ""
         whole = tokens(session)
-    with place.session(model, place.kept[0]) as session:
+    with place.session(model, place.saved[0]) as session:
         assert tokens(session) == whole
 
 
@@ -126,7 +126,7 @@ def test_the_same_engine_continues_where_the_model_is_the_same(place):
     model = place.model(["Hello.", "Hello again.", "Yes."])
     with place.session(model) as session:
         ask(session, "hello")
-        (first,) = place.kept
+        (first,) = place.saved
         session.chat.new_chat()
         ask(session, "hello again")
         engine = session.slot.engine
@@ -140,7 +140,7 @@ def test_the_model_of_the_session_answers_again(place, tiny_model_path):
     model = place.model(["Hello.", "Yes."])
     with place.session(model) as session:
         ask(session, "hello")
-    with place.session(tiny_model_path, place.kept[0]) as session:
+    with place.session(tiny_model_path, place.saved[0]) as session:
         assert session.title == "scripted"
         assert session.info_at_start.resumed.notices == ()
         assert ask(session, "really?")[-1] == TurnFinished(TurnEnd.ANSWERED)
@@ -151,7 +151,7 @@ def test_another_model_continues_where_the_model_is_gone_which_is_reported(place
     with place.session(model) as session:
         ask(session, "hello")
     model.unlink()
-    with place.session(tiny_model_path, place.kept[0], context=4096) as session:
+    with place.session(tiny_model_path, place.saved[0], context=4096) as session:
         (notice,) = session.info_at_start.resumed.notices
         assert notice.startswith(f"Continuing with {session.title}: scripted is not available.")
         assert [each.text or each.answer.text for each in session.parts.agent.conversation.items()] == [
@@ -160,7 +160,7 @@ def test_another_model_continues_where_the_model_is_gone_which_is_reported(place
         ]
         ask(session, "really?")
         whole = tokens(session)
-    with place.session(tiny_model_path, place.kept[0], context=4096) as session:
+    with place.session(tiny_model_path, place.saved[0], context=4096) as session:
         assert session.info_at_start.resumed.notices == ()
         assert tokens(session) == whole
 
@@ -175,10 +175,10 @@ def test_each_answer_of_version_0_1_has_the_tokens_of_the_model_that_was_open(pl
         ask(session, "and now?")
         whole = tokens(session)
     assert whole[: len(with_first)] != with_first, "the second model reads the text of the first one's answer"
-    path = journal(place, place.kept[0])
+    path = journal(place, place.saved[0])
     lines = [as_written_by_version_0_1(json.loads(line)) for line in path.read_text().splitlines()]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    with place.session(second, place.kept[0], constrain="off") as session:
+    with place.session(second, place.saved[0], constrain="off") as session:
         assert tokens(session) == whole
         session.history.apply(session.history.plan_undo())
         session.models.switch(str(first), start)
@@ -199,9 +199,9 @@ def test_the_mode_of_the_session_comes_back_but_for_a_given_one(place):
     with place.session(model, mode="ask") as session:
         ask(session, "hello")
         session.permissions.mode = type(session.permissions.mode)("plan")
-    with place.session(model, place.kept[0], mode="ask") as session:
+    with place.session(model, place.saved[0], mode="ask") as session:
         assert session.permissions.mode.value == "plan"
-    with place.session(model, place.kept[0], mode="ask", given={"mode"}) as session:
+    with place.session(model, place.saved[0], mode="ask", given={"mode"}) as session:
         assert session.permissions.mode.value == "ask"
 
 
@@ -209,7 +209,7 @@ def test_a_session_that_is_open_elsewhere_is_not_resumed_but_can_be_copied(place
     model = place.model(["Hello.", "Yes.", "No."])
     with place.session(model) as first:
         ask(first, "hello")
-        (kept,) = place.kept
+        (kept,) = place.saved
         with place.session(model) as second:
             assert [each.locked for each in second.sessions.list()] == [True]
             with pytest.raises(SessionLockedError, match="open in another laguna-tui; close it there, or open a copy"):
@@ -219,7 +219,7 @@ def test_a_session_that_is_open_elsewhere_is_not_resumed_but_can_be_copied(place
             assert tokens(second) == tokens(first)
             ask(second, "really?")
             ask(first, "truly?")
-            assert len(place.kept) == 2
+            assert len(place.saved) == 2
 
 
 def test_two_sessions_about_one_folder_undo_their_own_changes(place):
@@ -258,10 +258,10 @@ def test_a_session_about_another_folder_names_it(place, tmp_path):
     other = Place.__new__(Place)
     other.__dict__ = {**place.__dict__, "project": tmp_path / "other"}
     other.project.mkdir()
-    with pytest.raises(OtherFolderError) as error, other.session(model, place.kept[0]):
+    with pytest.raises(OtherFolderError) as error, other.session(model, place.saved[0]):
         pass
     assert error.value.folder == place.project
-    assert str(error.value).endswith(f"resume it there: laguna-tui --resume {place.kept[0]}")
+    assert str(error.value).endswith(f"resume it there: laguna-tui --resume {place.saved[0]}")
 
 
 def test_a_deleted_folder_is_named_with_what_can_be_done(place):
@@ -270,10 +270,10 @@ def test_a_deleted_folder_is_named_with_what_can_be_done(place):
         ask(session, "hello")
     shutil.rmtree(place.project)
     with pytest.raises(FolderGoneError) as error:
-        place.prepared(model, place.kept[0])
+        place.prepared(model, place.saved[0])
     assert str(error.value) == (
         f"{place.project}, which this session is about, is gone. If it was moved, say where it is now: "
-        f"laguna-tui --resume {place.kept[0]} --folder DIR"
+        f"laguna-tui --resume {place.saved[0]} --folder DIR"
     )
 
 
@@ -281,7 +281,7 @@ def test_a_session_resumes_where_its_folder_was_moved_and_its_turns_can_be_undon
     model = place.model([say(call("write", path="b.txt", content="b\n")), "Written.", "And?"])
     with place.session(model) as session:
         ask(session, "write b")
-    (kept,) = place.kept
+    (kept,) = place.saved
     there = tmp_path / "there"
     place.project.rename(there)
     moved = Place.__new__(Place)
@@ -302,11 +302,11 @@ def test_a_journal_of_a_later_version_says_what_to_do(place):
     model = place.model(["Hello."])
     with place.session(model) as session:
         ask(session, "hello")
-    path = journal(place, place.kept[0])
+    path = journal(place, place.saved[0])
     first, *others = path.read_text().splitlines(keepends=True)
     path.write_text("".join([json.dumps(json.loads(first) | {"version": 99}) + "\n", *others]))
     with pytest.raises(UserError, match="written by a later version of laguna-tui; update"):
-        place.prepared(model, place.kept[0])
+        place.prepared(model, place.saved[0])
 
 
 def test_events_and_fields_of_a_later_version_are_ignored(place):
@@ -314,12 +314,12 @@ def test_events_and_fields_of_a_later_version_are_ignored(place):
     with place.session(model) as session:
         ask(session, "hello")
         whole = tokens(session)
-    path = journal(place, place.kept[0])
+    path = journal(place, place.saved[0])
     first, *others = path.read_text().splitlines(keepends=True)
     new = [json.dumps({"event": "danced", "steps": 3}) + "\n"]
     shown = [json.dumps({"event": "shown", "events": [{"type": "Danced"}], "loud": True}) + "\n"]
     path.write_text("".join([first, *new, *others[:-1], *shown, others[-1]]))
-    with place.session(model, place.kept[0]) as session:
+    with place.session(model, place.saved[0]) as session:
         assert tokens(session) == whole
         assert len(session.info_at_start.resumed.events) > 2
 
@@ -328,7 +328,7 @@ def test_a_session_that_cannot_be_resumed_leaves_the_open_one_as_it_is(place):
     model = place.model(["Hello.", "Again.", "Yes."])
     with place.session(model) as session:
         ask(session, "hello")
-        (damaged,) = place.kept
+        (damaged,) = place.saved
         session.chat.new_chat()
         ask(session, "again")
         path = journal(place, damaged)
@@ -346,7 +346,7 @@ def test_the_kv_cache_comes_back_from_a_snapshot(place, tmp_path):
     with place.session(model, cache=cache) as session:
         ask(session, "say a lot")
         whole = tokens(session)
-    with place.session(model, place.kept[0], cache=cache) as session:
+    with place.session(model, place.saved[0], cache=cache) as session:
         assert session.info_at_start.resumed.restored >= len(whole) - CLOSING
         (started,) = [event for event in ask(session, "really?") if isinstance(event, TurnStarted)]
         assert started.cached >= len(whole) - CLOSING

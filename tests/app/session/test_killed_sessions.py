@@ -15,7 +15,7 @@ from laguna_tui.sandbox.launch import prepare
 from laguna_tui.sandbox.probe import probe_sandbox
 from laguna_tui.sandbox.sandbox_policy import SandboxPolicy
 from laguna_tui.session import session_writer
-from tests.app.session.kept import Place, ask, tokens
+from tests.app.session.place import Place, ask, tokens
 from tests.scripted_model import call, say, think
 
 LONG = " ".join(f"word{number}" for number in range(120))
@@ -55,7 +55,7 @@ def test_a_killed_answer_is_saved_up_to_its_last_token(place, moment):
                 left_by_a_kill(place, "killed")
                 session.chat.cancel()
     go_back(place, "killed")
-    with place.session(model, place.kept[0], thinking=True) as session:
+    with place.session(model, place.saved[0], thinking=True) as session:
         now = tokens(session)
         assert now[: len(prompt) + len(generated)] == (prompt + generated)[: len(now)]
         assert len(now) >= len(prompt) + len(generated) or not generated
@@ -79,7 +79,7 @@ def test_calls_that_ran_or_waited_when_it_was_killed_are_answered_so(place):
                 left_by_a_kill(place, "killed")
                 session.chat.cancel()
     go_back(place, "killed")
-    with place.session(model, place.kept[0]) as session:
+    with place.session(model, place.saved[0]) as session:
         _, said, *answers = session.parts.agent.conversation.items()
         assert [isinstance(each, ToolCall) for each in said.calls] == [True, True]
         assert [each.given for each in answers] == [ENDED_WITHIN, NOT_RUN]
@@ -92,12 +92,12 @@ def test_a_session_that_was_killed_after_any_of_its_first_lines_resumes(place, l
     model = place.model(["Hello.", "Again."])
     with place.session(model) as session:
         ask(session, "hello")
-    path = place.state / "sessions" / place.kept[0] / "journal.jsonl"
+    path = place.state / "sessions" / place.saved[0] / "journal.jsonl"
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:lines]))
-    with place.session(model, place.kept[0]) as session:
+    with place.session(model, place.saved[0]) as session:
         assert ask(session, "again")[-1] == TurnFinished(TurnEnd.ANSWERED)
         whole = tokens(session)
-    with place.session(model, place.kept[0]) as session:
+    with place.session(model, place.saved[0]) as session:
         assert tokens(session) == whole
 
 
@@ -109,7 +109,7 @@ def test_a_sent_message_is_saved_although_nothing_was_computed(place):
         left_by_a_kill(place, "killed")
         events.close()
     go_back(place, "killed")
-    with place.session(model, place.kept[0]) as session:
+    with place.session(model, place.saved[0]) as session:
         asked, *others = session.info_at_start.resumed.events
         assert asked.message == "a question of mine"
         assert others[-1] == TurnFinished(TurnEnd.CANCELLED)
@@ -131,7 +131,7 @@ def test_an_undo_that_was_killed_in_the_middle_is_finished_and_the_conversation_
             session.history.apply(session.history.plan_undo())
         left_by_a_kill(place, "killed")
     go_back(place, "killed")
-    with place.session(model, place.kept[0]) as session:
+    with place.session(model, place.saved[0]) as session:
         assert tokens(session) == at_one
         plan = session.history.unfinished()
         assert plan is not None
@@ -156,7 +156,7 @@ def test_a_session_whose_journal_lacks_the_newest_turns_undoes_each_turn_exactly
         ask(session, "write c")
         ask(session, "write d")
     path.write_bytes(behind)
-    with place.session(model, place.kept[0]) as session:
+    with place.session(model, place.saved[0]) as session:
         assert tokens(session) == at_one
         ask(session, "write e")
         assert [point.number for point in session.history.points()] == [1, 2, 3, 4]
@@ -190,9 +190,9 @@ def test_a_steering_message_that_did_not_go_in_is_returned_once(place):
                 left_by_a_kill(place, "killed")
                 session.chat.cancel()
     go_back(place, "killed")
-    with place.session(model, place.kept[0]) as session:
+    with place.session(model, place.saved[0]) as session:
         assert session.chat.unsent() == ("use cents",)
-    with place.session(model, place.kept[0]) as session:
+    with place.session(model, place.saved[0]) as session:
         assert session.chat.unsent() == ()
 
 
@@ -206,7 +206,7 @@ def test_another_model_continues_with_the_shown_part_of_a_killed_answer(place, t
                 left_by_a_kill(place, "killed")
                 session.chat.cancel()
     go_back(place, "killed")
-    with place.session(tiny_model_path, place.kept[0], given={"model"}, context=4096) as session:
+    with place.session(tiny_model_path, place.saved[0], given={"model"}, context=4096) as session:
         question, answer = session.parts.agent.conversation.items()
         assert question.text == "count"
         assert answer.answer.text.startswith("One two three.")

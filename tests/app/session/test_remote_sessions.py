@@ -21,7 +21,7 @@ from laguna_tui.base.events import (
 )
 from laguna_tui.base.network import OfflineError
 from laguna_tui.session.values import Here
-from tests.app.session.kept import Place, ask, start
+from tests.app.session.place import Place, ask, start
 from tests.scripted_endpoint import MODEL, answer, dies, endpoint, sends, status, tool, waits
 
 
@@ -319,7 +319,7 @@ def test_a_session_is_resumed_with_its_endpoint(place):
     with endpoint(script) as served:
         with remote(place, served) as session:
             ask(session, "look")
-        (kept,) = place.kept
+        (kept,) = place.saved
         with remote(place, served, resume=kept) as session:
             ask(session, "did you?")
     before, after = served.asked[1]["messages"], served.asked[2]["messages"]

@@ -8,7 +8,7 @@ import pytest
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import Asked, Compacted, TextDelta, ToolStarted, TurnEnd, TurnFinished
 from laguna_tui.base.permission_request import Mode
-from tests.app.session.kept import Place, ask, contents, start, tokens
+from tests.app.session.place import Place, ask, contents, start, tokens
 from tests.scripted_model import call, raw, say, think
 
 
@@ -33,21 +33,21 @@ def test_the_prompt_is_that_of_a_session_that_never_stopped(place):
     model = place.model(script)
     with place.session(model) as session:
         ask(session, "hello")
-    (kept,) = place.kept
+    (kept,) = place.saved
     with place.session(model, kept) as session:
         ask(session, "make it two")
     with place.session(model, kept) as session:
         ask(session, "really?")
         assert tokens(session) == whole
         assert contents(place.project) == files
-    assert place.kept == [kept]
+    assert place.saved == [kept]
 
 
 def test_the_newest_turns_are_shown_again(place):
     model = place.model([say(think("Let me look."), call("read", path="a.txt")), "It says one."])
     with place.session(model, thinking=True) as session:
         shown = ask(session, "what does it say?")
-    with place.session(model, place.kept[0], thinking=True) as session:
+    with place.session(model, place.saved[0], thinking=True) as session:
         resumed = session.info_at_start.resumed
         assert resumed is not None
         assert resumed.left_out == 0
@@ -65,9 +65,9 @@ def test_the_newest_turns_are_shown_again(place):
 
 def test_a_session_has_no_folder_before_its_first_message(place):
     with place.session(place.model(["Hello."])) as session:
-        assert place.kept == []
+        assert place.saved == []
         ask(session, "hello")
-        assert len(place.kept) == 1
+        assert len(place.saved) == 1
 
 
 def test_undo_works_after_resuming_and_after_that_redo(place):
@@ -78,7 +78,7 @@ def test_undo_works_after_resuming_and_after_that_redo(place):
         at_two = tokens(session)
         ask(session, "make it three")
         at_three = tokens(session)
-    (kept,) = place.kept
+    (kept,) = place.saved
     with place.session(model, kept) as session:
         session.history.apply(session.history.plan_undo())
         assert ((place.project / "a.txt").read_text(), tokens(session)) == ("two\n", at_two)
@@ -173,7 +173,7 @@ class Walk:
         points = [(point.number, point.title, point.paths, point.undone) for point in session.history.points()]
         return {
             "tokens": tokens(session),
-            "said": [encoded_like(each) for each in state.said],
+            "said": [encoded_like(each) for each in state.current],
             "forgotten": len(state.forgotten),
             "rest": state[2:],
             "points": points,
@@ -244,6 +244,6 @@ def test_the_bundled_model_continues_with_the_same_prompt(tmp_path, monkeypatch)
         with place.session("nano", kept, **options) as session:
             ask(session, question)
             assert tokens(session) == prompt
-        (kept,) = place.kept
+        (kept,) = place.saved
     with place.session("nano", kept, **options) as session:
         assert len(session.parts.agent.conversation.state.forgotten) == forgotten > 0

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.app.session.kept import Place, ask, start
+from tests.app.session.place import Place, ask, start
 from tests.scripted_model import Script, call, say, think
 
 BEFORE = ["what does a.txt say? @a.txt", "write b", "and the todo list?"]
@@ -43,7 +43,7 @@ class Chat:
             ask(self.session, message)
 
     def resume(self):
-        (kept,) = self._place.kept
+        (kept,) = self._place.saved
         self._open.close()
         self._enter(kept)
 
@@ -58,7 +58,7 @@ class Chat:
         self._open.close()
         shutil.rmtree(state)
         copy.rename(state)
-        (kept,) = self._place.kept
+        (kept,) = self._place.saved
         self._enter(kept)
 
     def rewind(self, number):

@@ -9,7 +9,7 @@ from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import TurnStarted
 from laguna_tui.base.object_store import StoreError
 from laguna_tui.undo.undo import UndoHistory
-from tests.app.session.kept import tokens
+from tests.app.session.place import tokens
 from tests.scripted_model import call, say, scripted_session
 
 pytestmark = pytest.mark.usefixtures("unasked")
@@ -119,7 +119,7 @@ def test_what_the_user_changed_meanwhile_stays_unless_they_agree(opened, project
     assert [file.path for file in plan.conflicts] == ["a.txt"]
     (shown,) = session.history.preview(plan)
     assert "-mine" in shown.diff
-    assert "a.txt" in session.history.apply(plan).kept
+    assert "a.txt" in session.history.apply(plan).skipped
     assert (project / "a.txt").read_text() == "mine\n"
     redo(session)
     undo(session, overwrite=["a.txt"])

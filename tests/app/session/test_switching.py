@@ -14,7 +14,7 @@ from laguna_tui.base.settings import Settings
 from laguna_tui.session.session import Session
 from laguna_tui.session.values import Here
 from tests.app.agent.scripted_engine import text
-from tests.app.session.kept import tokens
+from tests.app.session.place import tokens
 
 
 def quiet(progress):

@@ -17,7 +17,7 @@ from laguna_tui.session.resuming import SavedSession
 from laguna_tui.store.session_journal import SessionJournal
 from laguna_tui.undo.restore import Restorer
 from laguna_tui.undo.undo_log import UndoLog
-from tests.app.session.kept import Place, ask, contents, rendered_again, start, tokens
+from tests.app.session.place import Place, ask, contents, rendered_again, start, tokens
 from tests.scripted_model import call, say
 
 PARTS = 6
@@ -153,11 +153,11 @@ def test_a_session_that_another_model_answers_resumes_with_the_words_of_one_of_t
     assert recording.moments
     for moment in recording.moments:
         recording.go_to(moment)
-        kept = SavedSession.open(place.state / "sessions" / place.kept[0])
+        kept = SavedSession.open(place.state / "sessions" / place.saved[0])
         said = kept.conversation(watched)
         answered_by = kept.state.opened.identity[0]
         kept.journal.release()
-        assert (said.said[-1].trace is not None) == (answered_by == model.name)
+        assert (said.current[-1].trace is not None) == (answered_by == model.name)
 
 
 def check(recording: Recording, model: Path, moment: Moment) -> None:
@@ -166,7 +166,7 @@ def check(recording: Recording, model: Path, moment: Moment) -> None:
     recording.go_to(moment)
     if not any(path.stat().st_size for path in place.state.glob("sessions/*/journal.jsonl")):
         return
-    with place.session(model, place.kept[0]) as session:
+    with place.session(model, place.saved[0]) as session:
         assert tokens(session) == rendered_again(session)
         if (plan := session.history.unfinished()) is not None:
             session.history.apply(plan, [file.path for file in plan.conflicts])

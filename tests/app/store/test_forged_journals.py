@@ -33,7 +33,7 @@ def resume(folder: Path) -> None:
     kept = SavedSession.open(folder)
     try:
         content, items = content_of(kept.journal, lambda: None), kept.state.messages
-        items.load(kept.journal, {*items.said, *items.forgotten}, content)
+        items.load(kept.journal, {*items.current, *items.forgotten}, content)
         shown_turns(kept, content)
     except UNREADABLE:
         # `conversation` says that it is damaged.

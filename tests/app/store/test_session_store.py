@@ -522,7 +522,7 @@ def aged(store, days, size=1000):
 def test_by_default_nothing_is_ever_deleted(store):
     aged(store, 10_000)
     assert prune(store, Retention.of(Settings())) == []
-    assert prune(store, Retention.of(Settings()), is_asked=True) == []
+    assert prune(store, Retention.of(Settings()), is_requested=True) == []
     assert len(store.newest()) == 1
 
 
@@ -540,7 +540,7 @@ def test_over_the_default_limit_there_is_only_a_notice_unless_deletion_is_reques
     (sentence,) = prune(store, retention)
     assert "to delete the 1 oldest: laguna-tui sessions prune" in sentence
     assert len(store.newest()) == 3
-    (sentence,) = prune(store, retention, is_asked=True)
+    (sentence,) = prune(store, retention, is_requested=True)
     assert "1 session beyond sessions_limit = 120 kB deleted" in sentence
     assert ids(store.newest()) == [sessions[2], sessions[1]]
 

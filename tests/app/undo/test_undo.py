@@ -77,7 +77,7 @@ def test_undo_lists_each_file_and_what_is_done_with_it(root, history):
     ]
     result = history.apply(plan)
     assert result.restored == ("README.md", "link", "new/deep/file", "new/link", "run.sh", "src/main.py")
-    assert not result.kept
+    assert not result.skipped
 
 
 def test_a_folder_gives_way_to_a_file_and_comes_back(root, history):
@@ -110,7 +110,7 @@ def test_a_folder_that_the_user_put_a_file_in_stays_with_it(root, history):
     put(root, "made/mine", b"mine")
     result = history.apply(history.plan_undo())
     assert [path.name for path in (root / "made").iterdir()] == ["mine"]
-    assert result.kept == {"made": "other files are in it"}
+    assert result.skipped == {"made": "other files are in it"}
 
 
 def test_a_moved_folder_moves_back(root, history):
@@ -193,7 +193,7 @@ def test_what_the_user_changed_meanwhile_is_a_conflict_and_stays(root, history):
     assert [(file.path, file.conflict) for file in plan.conflicts] == [("src/main.py", "it was changed since")]
     result = history.apply(plan)
     assert (root / "src/main.py").read_text() == "mine\n"
-    assert result.kept == {"src/main.py": "it was changed since"}
+    assert result.skipped == {"src/main.py": "it was changed since"}
     assert (root / "README.md").read_text() == "Read me\n"
 
 
@@ -277,7 +277,7 @@ def test_a_file_changed_between_plan_and_undo_stays(root, history):
     turn(history, lambda: put(root, "README.md", b"turn"))
     plan = history.plan_undo()
     put(root, "README.md", b"mine")
-    assert history.apply(plan).kept == {"README.md": "it was changed since"}
+    assert history.apply(plan).skipped == {"README.md": "it was changed since"}
     assert (root / "README.md").read_bytes() == b"mine"
 
 
@@ -290,7 +290,7 @@ def test_a_file_changed_while_it_is_put_back_stays(root, history, monkeypatch):
         real(descriptor, mode)
 
     monkeypatch.setattr(os, "fchmod", fchmod)
-    assert history.apply(plan).kept == {"README.md": "it was changed since"}
+    assert history.apply(plan).skipped == {"README.md": "it was changed since"}
     assert (root / "README.md").read_bytes() == b"mine, just now"
 
 
@@ -583,7 +583,7 @@ def test_a_file_that_cannot_be_written_is_named_and_the_others_are_restored(root
     monkeypatch.setattr(os, "replace", refused)
     result = history.apply(plan)
     monkeypatch.undo()
-    assert result.kept == {"src/main.py": "permission denied"}
+    assert result.skipped == {"src/main.py": "permission denied"}
     assert result.restored == ("README.md",)
     assert sorted(path.name for path in (root / "src").iterdir()) == ["main.py"]
 

@@ -198,7 +198,7 @@ class Undoing(RuleBasedStateMachine):
         after = self.here()
         # A folder that the user removed is made again for the files in it, and stays.
         made = {str(parent) for path in undone.restored for parent in Path(path).parents} - before.keys()
-        known = {*undone.kept, *redone.kept, *made}
+        known = {*undone.skipped, *redone.skipped, *made}
         for path in before.keys() | after.keys():
             if path not in known:
                 assert after.get(path) == before.get(path), path
@@ -210,7 +210,7 @@ class Undoing(RuleBasedStateMachine):
         self.position += 1 if redo else -len(turns)
         kept: Mapping[str, str]
         if killed_after is None:
-            kept = self.history.apply(plan, overwrite=all_of_it).kept
+            kept = self.history.apply(plan, overwrite=all_of_it).skipped
         else:
             kept = self.killed_in_the_middle(plan, all_of_it, killed_after, finish)
         after = self.here()
@@ -242,14 +242,14 @@ class Undoing(RuleBasedStateMachine):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Restorer, "_attempt", attempt)
             try:
-                return self.history.apply(plan, overwrite=all_of_it).kept
+                return self.history.apply(plan, overwrite=all_of_it).skipped
             except Killed:
                 pass
         self.kill()
         rest = self.history.plan_unfinished()
         assert rest is not None
         assert not rest.conflicts
-        return self.history.apply(rest).kept if finish else {}
+        return self.history.apply(rest).skipped if finish else {}
 
     def nothing_else_changed(self, plan: UndoPlan, now: Here, after: Here) -> None:
         planned = {file.path for file in (*plan.files, *plan.conflicts)}

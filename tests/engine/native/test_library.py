@@ -132,7 +132,7 @@ def test_the_log_is_kept_instead(tiny_model_path: Path) -> None:
 def test_want_of_memory_is_told_from_other_failures(message: str, expected: bool) -> None:
     library.log.clear()
     library.log.callback(LEVEL_ERROR, message.encode(), None)
-    assert library.log_says_out_of_memory() is expected
+    assert library.log_reports_out_of_memory() is expected
     library.log.clear()
 
 

@@ -8,7 +8,7 @@ from textual import events
 from textual.widgets import TextArea
 
 from laguna_tui.tui.history.commit_screen import CommitScreen
-from tests.app.session.kept import tokens
+from tests.app.session.place import tokens
 from tests.scripted_model import Script, scripted_session
 from tests.tui.pilot import ask, ready, running, screen, transcript, until
 

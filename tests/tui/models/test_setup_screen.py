@@ -105,7 +105,9 @@ async def test_cancelling_throws_away_what_has_arrived_and_offers_it_anew(paused
         await until(pilot, lambda: app.hint_bar.download == "")
 
 
-@pytest.mark.parametrize("problem", [UserError("xs-2.1: no model of that name"), ValueError("a damaged catalogue")])
+@pytest.mark.parametrize(
+    "problem", [UserError("unknown model xs-2.1; choose from: nano"), ValueError("a damaged catalogue")]
+)
 async def test_a_download_that_cannot_even_be_begun_is_told_and_the_same_key_tries_again(problem):
     model_setup = ScriptedModelSetup()
     model_setup.closed = problem

@@ -41,7 +41,7 @@ class Guard:
         """Return the call as it is run."""
         return call
 
-    def mended(self, call: Malformed) -> ToolCall | None:
+    def repaired(self, call: Malformed) -> ToolCall | None:
         """Return what an unrunnable call was meant to be; None if that is unclear."""
         return None
 
@@ -117,13 +117,13 @@ class CheckedAnswer:
     """Compares an answer with the expected one while it streams, and passes on only what agrees.
 
     Attributes:
-        said: Everything that the model said.
+        written: Everything that the model wrote.
         wrong: Whether something of it does not agree.
         over: Whether nothing more of it is wanted: something is wrong, or comes where there is to be no text.
     """
 
     def __init__(self, expected: str | None) -> None:
-        self.said = ""
+        self.written = ""
         self.wrong = False
         self.over = False
         self._expected = expected
@@ -131,7 +131,7 @@ class CheckedAnswer:
 
     def feed(self, text: str) -> str:
         """Take more of the answer; return what may be shown of it."""
-        self.said += text
+        self.written += text
         if self._expected is None:
             return text
         if self.wrong:

@@ -35,7 +35,7 @@ class ModelProfile:
             not told of plan mode.
         writes_asides: Whether it writes what the app asks it for beside the conversation (a commit's message, a
             summary); one that does not answers with something else, which is not used.
-        tells_environment: Whether it gets what it needs for commands, beside the folder, the date and git's state.
+        describes_environment: Whether it gets what it needs for commands, beside the folder, the date and git's state.
         constrains_calls: Whether its calls are held to tools, arguments, files and texts that are there.
     """
 
@@ -48,7 +48,7 @@ class ModelProfile:
     recovers: bool = True
     reads_reminders: bool = True
     writes_asides: bool = True
-    tells_environment: bool = True
+    describes_environment: bool = True
     constrains_calls: bool = True
 
     @property

@@ -124,7 +124,7 @@ def _command(services: ToolServices, run: ToolRun, wanted: ShellArguments) -> To
                 job, result = _run(commands, run, wanted, command, answer, beyond_limits=bool(limit))
             except NeedsApproval as error:
                 proposal = CommandProposal(command, folder, timeout_s, wanted.background)
-                again = run.ask(replace(request, proposal=proposal, always_asks=str(error)))
+                again = run.ask(replace(request, proposal=proposal, approval_reason=str(error)))
                 answer = replace(again, edited=again.edited if again.edited is not None else answer.edited)
                 command = command if again.edited is None else again.edited
                 job, result = _run(commands, run, wanted, command, answer, beyond_limits=True)
@@ -205,14 +205,14 @@ def _initialise(folder: Path, branch: str) -> str:
 
 
 def _request(run: ToolRun, wanted: ShellArguments, timeout_s: int, commands: "CommandRunner") -> PermissionRequest:
-    from laguna_tui.sandbox.probe import SandboxKind, always_asks
+    from laguna_tui.sandbox.probe import SandboxKind, approval_reason
 
     status = commands.status
     return PermissionRequest(
         NAME,
         CommandProposal(wanted.cmd, run.workspace.root, timeout_s, wanted.background),
         sandbox=status.sentence,
-        always_asks=always_asks(wanted.cmd, status, commands.unhidden) or commands.limit,
+        approval_reason=approval_reason(wanted.cmd, status, commands.unhidden) or commands.limit,
         network=status.kind is not SandboxKind.NONE,
     )
 

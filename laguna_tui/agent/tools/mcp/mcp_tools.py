@@ -262,10 +262,14 @@ class McpTools:
 
         details = tuple(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in arguments.items())
         summary = f"{offered.theirs} of the MCP server {server.name}"
-        run.ask(PermissionRequest(offered.name, CallProposal(summary, details), always_asks=self._always_asks(server)))
+        run.ask(
+            PermissionRequest(
+                offered.name, CallProposal(summary, details), approval_reason=self._approval_reason(server)
+            )
+        )
         process = self._process(server)
         try:
-            self._look_again(server, process, run)
+            self._refresh_tools(server, process, run)
             answer = process.call(offered.theirs, arguments, run.cancelled)
         except McpError as error:
             raise ToolError(f"{error}; go on without it, or tell the user") from error
@@ -276,7 +280,7 @@ class McpTools:
             raise ToolError(text or f"{offered.name} failed and does not say why")
         return ToolResult(text or "(no output)")
 
-    def _always_asks(self, server: McpServer) -> str:
+    def _approval_reason(self, server: McpServer) -> str:
         """Return why a call is always asked about: the user's rules for paths cannot be enforced."""
         from laguna_tui.sandbox.probe import SandboxKind
 
@@ -286,7 +290,7 @@ class McpTools:
         held = commands.status.kind in (SandboxKind.BUBBLEWRAP, SandboxKind.SANDBOX_EXEC)
         return _NOT_HELD.format(name=server.name) if ruled and not held else ""
 
-    def _look_again(self, server: McpServer, process: "McpProcess", run: ToolRun) -> None:
+    def _refresh_tools(self, server: McpServer, process: "McpProcess", run: ToolRun) -> None:
         """Check once whether a server offers something else than was saved."""
         if server.name in self._checked:
             return

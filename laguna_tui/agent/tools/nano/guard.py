@@ -172,7 +172,7 @@ class NanoGuard(Guard):
         )
         return ToolCall(call.name, {**call.arguments, "pattern": meant})
 
-    def mended(self, call: Malformed) -> ToolCall | None:
+    def repaired(self, call: Malformed) -> ToolCall | None:
         """Return a search or find that the model began well and then derailed, for what the question is about."""
         begun = _BEGUN.match(call.raw)
         if begun is None:

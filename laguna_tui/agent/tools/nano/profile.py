@@ -42,7 +42,7 @@ NANO = ModelProfile(
     # After a loop it would only find another one.
     recovers=False,
     # It runs no commands, and was trained on one line of facts.
-    tells_environment=False,
+    describes_environment=False,
     # It may break a file's text into other lines; its guard constrains what it copies.
     constrains_calls=False,
 )

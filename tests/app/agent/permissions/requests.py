@@ -15,8 +15,8 @@ def change(
     *,
     tool: str = "",
     target: str = "",
-    asks_because: str = "",
-    always_asks: str = "",
+    approval_reason: str = "",
+    reason_of_the_request: str = "",
 ) -> PermissionRequest:
     """A change of a file; nothing of it is looked at but the path and what is done."""
     proposal = ChangeProposal(
@@ -30,16 +30,16 @@ def change(
         old=b"a",
         new=b"b",
         identity=FolderIdentity(1, 2),
-        asks_because=asks_because,
+        approval_reason=approval_reason,
         kind=kind,
         target=target,
     )
-    return PermissionRequest(tool or TOOL_OF[kind], proposal, always_asks=always_asks)
+    return PermissionRequest(tool or TOOL_OF[kind], proposal, approval_reason=reason_of_the_request)
 
 
-def command(text: str, *, always_asks: str = "") -> PermissionRequest:
+def command(text: str, *, approval_reason: str = "") -> PermissionRequest:
     """A command."""
-    return PermissionRequest("shell", CommandProposal(text, Path("/work/shop"), 120.0), always_asks=always_asks)
+    return PermissionRequest("shell", CommandProposal(text, Path("/work/shop"), 120.0), approval_reason=approval_reason)
 
 
 def call(tool: str = "tickets__close") -> PermissionRequest:

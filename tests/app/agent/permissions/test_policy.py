@@ -32,22 +32,27 @@ def test_what_is_always_asked_about_is_asked_about_in_every_mode_and_against_rul
     for mode in (Mode.ASK, Mode.ACCEPT_EDITS, Mode.AUTO):
         here = permissions(mode, allow=["edit", "shell(make …)"])
         for request in (
-            change(".vscode/tasks.json", asks_because="editors run what it says"),
-            change("a.py", always_asks="the sandbox cannot hold it"),
-            command("make x", always_asks="the sandbox cannot hold it"),
+            change(".vscode/tasks.json", approval_reason="editors run what it says"),
+            change("a.py", reason_of_the_request="the sandbox cannot hold it"),
+            command("make x", approval_reason="the sandbox cannot hold it"),
         ):
             assert here.decide(request).effect is ASK
             assert here.suggest(request) == ""
 
 
 def test_the_reason_of_what_is_always_asked_about_is_said():
-    verdict = permissions(Mode.AUTO).decide(change(".envrc.md", asks_because="shells run what it says"))
+    verdict = permissions(Mode.AUTO).decide(change(".envrc.md", approval_reason="shells run what it says"))
     assert "shells run what it says" in verdict.why
 
 
 def test_plan_mode_denies_what_a_rule_allows_and_says_to_end_in_a_plan():
     here = permissions(Mode.PLAN, allow=["edit", "shell(make …)", "tickets__close"])
-    for request in (change("a.py"), command("make x"), call(), change(".claude/x", asks_because="assistants obey it")):
+    for request in (
+        change("a.py"),
+        command("make x"),
+        call(),
+        change(".claude/x", approval_reason="assistants obey it"),
+    ):
         verdict = here.decide(request)
         assert verdict.effect is DENY
         assert "plan mode" in verdict.why
@@ -97,7 +102,7 @@ def test_nobody_to_ask_is_a_denial_that_names_the_flag():
     assert "--allow 'shell(pytest …)'" in verdict.why
     assert "--allow 'edit(src/a.py)'" in here.decide(change("src/a.py")).why
     assert "--mode auto" in here.decide(command("python -c 'print(1)'")).why
-    assert "no flag allows it" in here.decide(change(".vscode/x", asks_because="editors run it")).why
+    assert "no flag allows it" in here.decide(change(".vscode/x", approval_reason="editors run it")).why
 
 
 def test_a_flag_that_a_denial_names_does_allow_the_request():
@@ -219,7 +224,7 @@ def test_what_rules_for_paths_keep_from_commands(tmp_path: Path):
         f'[[folder]]\npath = "{root}"\ndeny = ["read({root}/whole)", "read(/etc/passwd)", "replace_symbol(d)"]\n'
         f'[[folder]]\npath = "{tmp_path}/else"\ndeny = ["read(elsewhere)"]\n'
     )
-    unreadable, unwritable = Permissions(root, rules_path=file).kept_from_commands()
+    unreadable, unwritable = Permissions(root, rules_path=file).command_path_rules()
     assert unreadable == ("**/any", "in/**", "notes/**", "other/**", "shop/in/**", "whole")
     assert unwritable == ("a", "b", "d")
 

@@ -49,10 +49,10 @@ CHANGES = st.builds(
     st.sampled_from(ChangeKind),
     tool=st.sampled_from(["", "edit", "write", "move", "delete", "replace_symbol"]),
     target=PATHS,
-    asks_because=st.sampled_from(["", "", "editors run what it says"]),
-    always_asks=st.sampled_from(["", "", "the sandbox cannot hold it"]),
+    approval_reason=st.sampled_from(["", "", "editors run what it says"]),
+    reason_of_the_request=st.sampled_from(["", "", "the sandbox cannot hold it"]),
 )
-COMMAND_REQUESTS = st.builds(command, COMMANDS, always_asks=st.sampled_from(["", "", "the sandbox cannot hold it"]))
+COMMAND_REQUESTS = st.builds(command, COMMANDS, approval_reason=st.sampled_from(["", "", "the sandbox cannot hold it"]))
 NOT_SIMPLE = st.builds("{}{}{}".format, COMMANDS, st.sampled_from(sorted(";|&$`<>()\\\n")), COMMANDS)
 SECRETS = st.builds(
     "{}{}".format, st.sampled_from(["", "src/", ".ssh/"]), st.sampled_from([".env", "x.pem", ".ENV.local"])
@@ -182,7 +182,7 @@ def test_no_mode_makes_a_file_with_secrets_readable(session, path: str):
 
 @given(SESSIONS, REQUESTS)
 def test_what_is_always_asked_about_is_never_allowed(session, request_: PermissionRequest):
-    always = replace(request_, always_asks="the sandbox cannot hold it")
+    always = replace(request_, approval_reason="the sandbox cannot hold it")
     assert permissions(*session).decide(always).effect is not Effect.ALLOW
 
 

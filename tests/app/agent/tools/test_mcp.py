@@ -458,7 +458,7 @@ def test_a_call_is_always_asked_about_where_no_sandbox_can_hold_the_rules(place,
         tools.offer()
     with closing(place.tools_of(runner)) as tools, pytest.raises(PermissionDenied):
         place.call(tools, 0, {"text": "hi"}, allowed=False)
-    assert place.asked[0].always_asks == (
+    assert place.asked[0].approval_reason == (
         "the MCP server notes could read or change what one of your rules protects, and no sandbox that works here can"
         " prevent that"
     )

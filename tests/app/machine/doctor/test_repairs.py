@@ -8,8 +8,8 @@ import pytest
 
 from laguna_tui.base.paths import config_path, state_dir
 from laguna_tui.cli.main import main
-from laguna_tui.cli.setup import interrupted_setup
 from laguna_tui.machine.doctor.repairs import permission_repairs
+from laguna_tui.machine.setup_gpu.installer import interrupted_setup
 from laguna_tui.machine.setup_gpu.pip import PythonEnvironment
 from laguna_tui.machine.setup_gpu.rollback import Rollback
 from tests.app.machine.doctor.simulated import Simulated

@@ -266,11 +266,11 @@ def test_what_is_no_regular_file_is_left_alone(workspace, root, refused, make):
 
 def test_what_programs_obey_is_asked_about_wherever_it_comes_from_or_goes_to(workspace, root):
     (root / ".envrc").write_text("echo\n")
-    assert propose_write(workspace, ".github/workflows/ci.yml", "on: push\n").asks_because
-    assert propose_move(workspace, "src/cart.py", ".vscode/tasks.json").asks_because
-    assert propose_move(workspace, ".envrc", "notes.txt").asks_because
-    assert propose_delete(workspace, ".envrc").asks_because
-    assert not propose_write(workspace, "src/new.py", "").asks_because
+    assert propose_write(workspace, ".github/workflows/ci.yml", "on: push\n").approval_reason
+    assert propose_move(workspace, "src/cart.py", ".vscode/tasks.json").approval_reason
+    assert propose_move(workspace, ".envrc", "notes.txt").approval_reason
+    assert propose_delete(workspace, ".envrc").approval_reason
+    assert not propose_write(workspace, "src/new.py", "").approval_reason
 
 
 def test_a_file_is_deleted(workspace, root):

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from laguna_tui.repo.edits.edit_files import EditError, propose_edit
-from laguna_tui.repo.files.protected_paths import asks_because, protected_names
+from laguna_tui.repo.files.protected_paths import approval_reason, protected_names
 from laguna_tui.repo.files.workspace import Workspace, WorkspaceError
 from tests.app.repo.conftest import git, write
 
@@ -81,20 +81,20 @@ def proposed(root, path):
 @pytest.mark.parametrize("path", OBEYED)
 def test_what_other_programs_obey_or_run_is_asked_about(root, path):
     proposal = proposed(root, put(root, path))
-    assert proposal.asks_because
-    assert proposal.warning.startswith(f"Your approval is needed in any case, because {proposal.asks_because}.")
+    assert proposal.approval_reason
+    assert proposal.warning.startswith(f"Your approval is needed in any case, because {proposal.approval_reason}.")
 
 
 @pytest.mark.parametrize("path", ORDINARY)
 def test_everything_else_is_not(root, path):
     proposal = proposed(root, put(root, path))
-    assert (proposal.asks_because, proposal.warning) == ("", "")
+    assert (proposal.approval_reason, proposal.warning) == ("", "")
 
 
 def test_a_folder_inside_of_such_a_folder_counts_when_the_session_was_started_there(root):
     git(root, "init")
     put(root, ".github/workflows/ci.yml")
-    assert proposed(root / ".github/workflows", "ci.yml").asks_because
+    assert proposed(root / ".github/workflows", "ci.yml").approval_reason
 
 
 def test_a_worktree_that_an_assistant_keeps_in_its_own_folder_is_a_project_like_any_other(root):
@@ -103,7 +103,7 @@ def test_a_worktree_that_an_assistant_keeps_in_its_own_folder_is_a_project_like_
     git(root, "add", ".")
     git(root, "commit", "-m", "x")
     git(root, "worktree", "add", ".claude/worktrees/a")
-    assert not proposed(root / ".claude/worktrees/a", "main.py").asks_because
+    assert not proposed(root / ".claude/worktrees/a", "main.py").approval_reason
 
 
 def test_what_a_link_of_such_a_name_leads_to_counts_too(root):
@@ -111,16 +111,16 @@ def test_what_a_link_of_such_a_name_leads_to_counts_too(root):
     put(root, "config/editor/tasks.json")
     (root / "AGENTS.md").symlink_to("docs/rules.md")
     (root / ".vscode").symlink_to("config/editor")
-    assert proposed(root, "docs/rules.md").asks_because
-    assert proposed(root, "AGENTS.md").asks_because
-    assert proposed(root, "config/editor/tasks.json").asks_because
+    assert proposed(root, "docs/rules.md").approval_reason
+    assert proposed(root, "AGENTS.md").approval_reason
+    assert proposed(root, "config/editor/tasks.json").approval_reason
 
 
 def test_the_folder_that_git_runs_hooks_from_counts(root):
     git(root, "init")
     git(root, "config", "core.hooksPath", "tools/hooks")
-    assert "hooks" in proposed(root, put(root, "tools/hooks/pre-commit")).asks_because
-    assert not proposed(root, put(root, "tools/other.sh")).asks_because
+    assert "hooks" in proposed(root, put(root, "tools/hooks/pre-commit")).approval_reason
+    assert not proposed(root, put(root, "tools/other.sh")).approval_reason
 
 
 @pytest.mark.parametrize(
@@ -129,21 +129,21 @@ def test_the_folder_that_git_runs_hooks_from_counts(root):
 def test_a_file_that_the_configuration_of_git_names_counts(root, key, value):
     git(root, "init")
     git(root, "config", key, value)
-    assert proposed(root, put(root, "tools/x")).asks_because == "git's configuration names it"
-    assert not proposed(root, put(root, "tools/y")).asks_because
+    assert proposed(root, put(root, "tools/x")).approval_reason == "git's configuration names it"
+    assert not proposed(root, put(root, "tools/y")).approval_reason
 
 
 def test_where_git_cannot_be_asked_everything_is_asked_about(root):
     git(root, "init")
     os.mkfifo(root / ".gitattributes")
-    assert "git cannot be asked" in proposed(root, put(root, "main.py")).asks_because
+    assert "git cannot be asked" in proposed(root, put(root, "main.py")).approval_reason
 
 
 def test_without_git_on_this_machine_no_hook_can_run(root, monkeypatch):
     git(root, "init")
     put(root, "main.py")
     monkeypatch.setenv("PATH", "")
-    assert asks_because(root, "main.py") == ""
+    assert approval_reason(root, "main.py") == ""
 
 
 def as_a_file(root):

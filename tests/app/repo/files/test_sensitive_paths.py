@@ -2,7 +2,7 @@
 
 import pytest
 
-from laguna_tui.repo.files.sensitive_paths import sensitive_because
+from laguna_tui.repo.files.sensitive_paths import sensitive_reason
 
 SECRET = """
 .env .ENV .env.local .env.production config/.env prod.env .envrc .flaskenv id_rsa keys/id_ed25519 server.pem SERVER.PEM
@@ -24,15 +24,15 @@ ssh/client.go aws/main.tf tokenizer.json
 
 @pytest.mark.parametrize("path", SECRET)
 def test_a_file_with_secrets_is_known_by_its_name(path: str):
-    assert sensitive_because(path)
+    assert sensitive_reason(path)
 
 
 @pytest.mark.parametrize("path", PUBLIC)
 def test_examples_public_keys_and_code_are_no_secrets(path: str):
-    assert sensitive_because(path) == ""
+    assert sensitive_reason(path) == ""
 
 
 def test_the_reason_is_a_clause_about_the_file():
-    assert sensitive_because(".env") == "holds the settings and secrets of an environment"
-    assert sensitive_because("a/id_rsa") == "holds private keys"
-    assert sensitive_because(".ssh/config") == "is in a folder of credentials"
+    assert sensitive_reason(".env") == "holds the settings and secrets of an environment"
+    assert sensitive_reason("a/id_rsa") == "holds private keys"
+    assert sensitive_reason(".ssh/config") == "is in a folder of credentials"

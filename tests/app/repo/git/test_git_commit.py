@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from laguna_tui.repo.files.sensitive_paths import sensitive_because
+from laguna_tui.repo.files.sensitive_paths import sensitive_reason
 from laguna_tui.repo.git.git_commit import (
     CannotCommitError,
     PendingChanges,
@@ -37,7 +37,7 @@ def project(tmp_path):
 
 def commit(project, message="A message"):
     """Commit what is pending as the sandbox's shell does; returns the message, the paths, and how it differs."""
-    pending = pending_changes(project, sensitive_because)
+    pending = pending_changes(project, sensitive_reason)
     assert pending is not None
     subprocess.run(["/bin/sh", "-c", commit_command(message, pending)], cwd=project, check=True, timeout=30)
     written = run_git(project, "log", "-1", "--format=%B").strip()
@@ -49,7 +49,7 @@ def test_staged_unstaged_and_new_files_are_told_apart(project):
     run_git(project, "add", "a.py")
     (project / "b.py").write_text("three\n")
     (project / "new.py").write_text("")
-    found = pending_changes(project, sensitive_because)
+    found = pending_changes(project, sensitive_reason)
     assert found is not None
     assert ("+two" in found.staged, "+three" in found.staged) == (True, False)
     assert ("+two" in found.unstaged, "+three" in found.unstaged) == (False, True)
@@ -57,18 +57,18 @@ def test_staged_unstaged_and_new_files_are_told_apart(project):
 
 
 def test_nothing_to_commit_is_empty(project):
-    found = pending_changes(project, sensitive_because)
+    found = pending_changes(project, sensitive_reason)
     assert found == PendingChanges(head=run_git(project, "rev-parse", "HEAD").strip())
     assert found.is_empty
 
 
 def test_no_repository_has_no_changes(tmp_path):
-    assert pending_changes(tmp_path, sensitive_because) is None
+    assert pending_changes(tmp_path, sensitive_reason) is None
 
 
 def test_a_long_diff_is_cut_at_a_line_and_says_so(project):
     (project / "a.py").write_text("line\n" * 10_000)
-    found = pending_changes(project, sensitive_because, limit=1_000)
+    found = pending_changes(project, sensitive_reason, limit=1_000)
     assert found is not None
     assert found.unstaged.endswith("+line\n\n[the rest of the diff is left out]\n")
     assert len(found.unstaged) < 1_100
@@ -103,7 +103,7 @@ def trap(project, tmp_path):
 
 def test_the_queries_run_nothing_that_a_hostile_repository_names(project, tmp_path):
     sprung = trap(project, tmp_path)
-    found = pending_changes(project, sensitive_because)
+    found = pending_changes(project, sensitive_reason)
     assert found is not None
     assert "+changed" in found.unstaged
     assert recent_subjects(project) == ("First",)
@@ -164,7 +164,7 @@ def test_a_hook_that_refuses_leaves_the_index_as_it_is(project, name, staged):
         commit(project)
     assert (project / ".git/index").read_bytes() == before
     assert recent_subjects(project) == ("First",)
-    pending = pending_changes(project, sensitive_because)
+    pending = pending_changes(project, sensitive_reason)
     assert commit_made(project, pending) is None
 
 
@@ -192,7 +192,7 @@ def test_what_a_hook_commits_otherwise_is_reported_and_the_index_is_as_committed
 
 def test_a_file_that_changes_after_it_was_shown_is_reported(project):
     (project / "a.py").write_text("two\n")
-    pending = pending_changes(project, sensitive_because)
+    pending = pending_changes(project, sensitive_reason)
     (project / "a.py").write_text("raced\n")
     (project / "late.py").write_text("raced\n")
     subprocess.run(["/bin/sh", "-c", commit_command("x", pending)], cwd=project, check=True)
@@ -204,7 +204,7 @@ def test_a_file_that_changes_after_it_was_shown_is_reported(project):
 
 def test_a_commit_on_top_of_another_one_than_shown_is_reported(project):
     (project / "a.py").write_text("two\n")
-    pending = pending_changes(project, sensitive_because)
+    pending = pending_changes(project, sensitive_reason)
     run_git(project, "commit", "--allow-empty", "-m", "Meanwhile")
     subprocess.run(["/bin/sh", "-c", commit_command("x", pending)], cwd=project, check=True)
     assert commit_made(project, pending) == ("the last commit does not follow the one that was the last",)
@@ -232,7 +232,7 @@ def test_a_replaced_object_does_not_change_what_is_shown(project):
     (project / "other").unlink()
     run_git(project, "replace", run_git(project, "rev-parse", "HEAD:a.py").strip(), other)
     (project / "a.py").write_text("two\n")
-    assert "-one\n+two" in pending_changes(project, sensitive_because).unstaged
+    assert "-one\n+two" in pending_changes(project, sensitive_reason).unstaged
 
 
 def test_the_diff_of_a_file_with_secrets_is_left_out_but_the_file_is_listed(project):
@@ -241,7 +241,7 @@ def test_the_diff_of_a_file_with_secrets_is_left_out_but_the_file_is_listed(proj
     run_git(project, "commit", "-m", "Second")
     (project / ".env").write_text("KEY=geheim\n")
     (project / "a.py").write_text("two\n")
-    pending = pending_changes(project, sensitive_because)
+    pending = pending_changes(project, sensitive_reason)
     assert "geheim" not in pending.unstaged
     assert "+two" in pending.unstaged
     assert [*pending.files] == [".env", "a.py"]
@@ -255,7 +255,7 @@ def test_conflicts_are_not_committed(project):
         run_git(project, "commit", "-am", branch)
     subprocess.run([*GIT, "merge", "other"], cwd=project, check=False, capture_output=True)
     with pytest.raises(CannotCommitError) as error:
-        pending_changes(project, sensitive_because)
+        pending_changes(project, sensitive_reason)
     assert str(error.value) == "Files are in conflict. Resolve the conflicts and stage the files first."
     (project / "a.py").write_text("four\n")
     run_git(project, "add", "a.py")
@@ -330,7 +330,7 @@ def test_a_part_of_a_repository_is_committed_alone(parts, inside, outside, fails
 
 def test_what_is_staged_outside_a_part_is_named(parts):
     put_into(parts / "more", "staged")
-    found = pending_changes(parts / "sub", sensitive_because)
+    found = pending_changes(parts / "sub", sensitive_reason)
     assert found.is_empty
     assert found.staged_outside == ("more/new.py", "more/x.py")
 
@@ -339,7 +339,7 @@ def test_a_part_is_not_committed_during_a_merge(parts):
     (parts / ".git/MERGE_HEAD").write_text(run_git(parts, "rev-parse", "HEAD"))
     put_into(parts / "sub", "staged")
     with pytest.raises(CannotCommitError) as error:
-        pending_changes(parts / "sub", sensitive_because)
+        pending_changes(parts / "sub", sensitive_reason)
     assert str(error.value) == (
         f"A merge or rebase is in progress, and this folder is only a part of the repository. Finish it in {parts}."
     )
@@ -358,4 +358,4 @@ def test_another_work_tree_is_not_committed(project):
     run_git(project, "config", "core.worktree", str(project / "other"))
     for folder in (project, project / "other"):
         with pytest.raises(CannotCommitError, match=r"core\.worktree names another folder"):
-            pending_changes(folder, sensitive_because)
+            pending_changes(folder, sensitive_reason)

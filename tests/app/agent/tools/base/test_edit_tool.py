@@ -238,7 +238,7 @@ def test_what_other_programs_run_is_asked_about_whatever_is_allowed(bench, root)
     with_user = bench(approver, Mode.ACCEPT_EDITS)
     result = with_user.run(obeyed(root))
     assert asked == ["AGENTS.md"]
-    assert with_user.told[0].request.always_asks == "assistants obey it"
+    assert with_user.told[0].request.approval_reason == "assistants obey it"
     assert result.output == "error: the user declined this edit; ask what to do instead"
     assert (root / "AGENTS.md").read_text() == "A=1\n"
 

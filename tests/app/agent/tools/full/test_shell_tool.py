@@ -61,7 +61,7 @@ class Bench:
         run = ToolRun(Workspace(self.root), 7, self.emit, self.ask, self.cancelled)
         return SHELL.run(self.services, run, read_arguments(SHELL.arguments, arguments))
 
-    def said(self, **arguments):
+    def result(self, **arguments):
         return json.loads(self.run(**arguments).output)
 
 
@@ -92,7 +92,7 @@ def test_the_answer_is_the_json_that_models_were_trained_on(bench):
     ],
 )
 def test_what_failed_in_the_last_pipe_stands_beside_the_exit_code(bench, command, note):
-    assert bench.said(cmd=command).get("note") == note
+    assert bench.result(cmd=command).get("note") == note
 
 
 def test_how_a_command_ended_is_passed_on_with_the_command_that_ran(bench):
@@ -103,7 +103,7 @@ def test_how_a_command_ended_is_passed_on_with_the_command_that_ran(bench):
 
 def test_it_runs_in_the_projects_folder_in_bash(bench):
     (bench.root / "here.txt").touch()
-    assert bench.said(cmd="[[ -e here.txt ]] && ls <(:) >/dev/null && echo yes")["stdout"] == "yes\n"
+    assert bench.result(cmd="[[ -e here.txt ]] && ls <(:) >/dev/null && echo yes")["stdout"] == "yes\n"
 
 
 def test_output_is_passed_on_as_it_comes(bench):
@@ -118,7 +118,7 @@ def test_the_user_is_asked_about_exactly_what_would_run(bench):
     assert request.tool == "shell"
     assert request.proposal == CommandProposal("true", bench.root, 5, background=False)
     assert request.sandbox == "There is no sandbox."
-    assert request.always_asks
+    assert request.approval_reason
     assert not request.network
 
 
@@ -139,9 +139,9 @@ def full_bench(tmp_path):
 
 @pytest.mark.parametrize("background", [False, True])
 def test_a_command_that_cannot_be_kept_from_everything_is_asked_about(full_bench, background):
-    assert full_bench.said(cmd="echo first", background=background)["stdout"] == "first\n"
-    assert full_bench.said(cmd="echo second", background=background)["stdout"] == "second\n"
-    unknown, first, second = (request.always_asks for request in full_bench.asked)
+    assert full_bench.result(cmd="echo first", background=background)["stdout"] == "first\n"
+    assert full_bench.result(cmd="echo second", background=background)["stdout"] == "second\n"
+    unknown, first, second = (request.approval_reason for request in full_bench.asked)
     assert unknown == ""
     assert first == second
     assert "most of them are in keys" in first
@@ -150,7 +150,7 @@ def test_a_command_that_cannot_be_kept_from_everything_is_asked_about(full_bench
 def test_a_command_that_cannot_be_kept_from_everything_does_not_run_unless_the_user_agrees(full_bench):
     def ask(request):
         full_bench.asked.append(request)
-        if request.always_asks:
+        if request.approval_reason:
             raise PermissionDenied("the user declined this command")
         return YES
 
@@ -167,7 +167,7 @@ def test_once_everything_can_be_kept_from_it_a_command_is_asked_about_once_more(
     full_bench.asked.clear()
     full_bench.run(cmd="true")
     full_bench.run(cmd="true")
-    assert [bool(request.always_asks) for request in full_bench.asked] == [True, False]
+    assert [bool(request.approval_reason) for request in full_bench.asked] == [True, False]
 
 
 def test_a_declined_command_does_not_run(bench):
@@ -196,7 +196,7 @@ def test_a_command_whose_changes_could_not_be_undone_is_not_run(bench):
 
 def test_what_the_user_made_of_the_command_runs_and_is_told(bench):
     bench.answer = PermissionAnswer(Decision.YES, edited="echo mine")
-    said = bench.said(cmd="echo yours")
+    said = bench.result(cmd="echo yours")
     assert said == {
         "stdout": "mine\n",
         "exit_code": 0,
@@ -221,7 +221,7 @@ def test_no_argument_is_about_the_sandbox_or_the_network(bench):
 
 
 def test_a_timeout_is_told_with_the_output_so_far(bench):
-    said = bench.said(cmd="echo begun; sleep 60", timeout=1)
+    said = bench.result(cmd="echo begun; sleep 60", timeout=1)
     assert (said["stdout"], said["exit_code"]) == ("begun\n", 124)
     assert said["note"] == "stopped after 1 s; give a longer timeout, or background=true for what does not end"
 
@@ -236,7 +236,7 @@ def test_a_cancelled_command_is_stopped_and_says_so(bench):
     seen = threading.Event()
     bench.emit = lambda event: seen.set()
     bench.cancelled = seen.is_set
-    said = bench.said(cmd="echo begun; sleep 60")
+    said = bench.result(cmd="echo begun; sleep 60")
     assert said == {"stdout": "begun\n", "exit_code": 130, "note": "stopped before its end"}
 
 
@@ -270,7 +270,7 @@ def test_bytes_that_are_not_text_are_counted_beside_the_text(bench):
 
 
 def test_what_was_left_running_is_told(bench):
-    said = bench.said(cmd="sleep 60 & echo started")
+    said = bench.result(cmd="sleep 60 & echo started")
     assert said["stdout"] == "started\n"
     assert said["note"].startswith("1 process that it left running ended with it; use background=true")
 
@@ -304,22 +304,22 @@ def test_a_wrong_call_says_what_to_call_with(bench, arguments, sentence):
 
 
 def test_a_background_command_is_read_listed_and_stopped(bench):
-    started = bench.said(cmd="echo up; while ! [ -e go ]; do sleep 0.01; done; echo more; sleep 60", background=True)
+    started = bench.result(cmd="echo up; while ! [ -e go ]; do sleep 0.01; done; echo more; sleep 60", background=True)
     assert (started["stdout"], started["exit_code"], started["job"]) == ("up\n", None, 1)
     assert started["note"].endswith("job=1 reads on, and with stop=true ends it")
     assert bench.asked[0].proposal.background
     (bench.root / "go").touch()
-    read = bench.said(job=1, timeout=20)
+    read = bench.result(job=1, timeout=20)
     assert (read["stdout"], read["exit_code"]) == ("more\n", None)
     assert bench.run(job=0).output.startswith("1: echo up; while ! [ -e go ]; do sleep 0.01; done")
     assert "(running, " in bench.run(job=0).output
-    assert bench.said(job=1, stop=True) == {"stdout": "", "exit_code": 130, "note": "stopped before its end"}
+    assert bench.result(job=1, stop=True) == {"stdout": "", "exit_code": 130, "note": "stopped before its end"}
     assert "(exit code 130, " in bench.run(job=0).output
     assert len(bench.asked) == 1
 
 
 def test_a_background_command_that_fails_at_once_says_so_at_once(bench):
-    assert bench.said(cmd="echo no; exit 4", background=True) == {"stdout": "no\n", "exit_code": 4}
+    assert bench.result(cmd="echo no; exit 4", background=True) == {"stdout": "no\n", "exit_code": 4}
 
 
 def test_without_jobs_the_list_says_so(bench):
@@ -389,13 +389,13 @@ def sandboxed(tmp_path, monkeypatch):
 
 
 def test_the_user_is_asked_whether_to_put_back_what_a_command_created(sandboxed):
-    said = sandboxed.said(cmd="mkdir v; echo x > v/tasks.json; mv v .vscode; echo x > plain")
+    said = sandboxed.result(cmd="mkdir v; echo x > v/tasks.json; mv v .vscode; echo x > plain")
     command, question = sandboxed.asked
     assert isinstance(command.proposal, CommandProposal)
     assert question.proposal == CallProposal(
         ".vscode", (".vscode: editors run what it says",), action="Put back .vscode"
     )
-    assert question.always_asks
+    assert question.approval_reason
     assert "note" not in said
     assert sandboxed.files == [".vscode", "plain"]
     assert (sandboxed.root / ".vscode/tasks.json").read_text() == "x\n"
@@ -406,7 +406,7 @@ def test_the_user_is_asked_whether_to_put_back_what_a_command_created(sandboxed)
 def test_what_the_user_does_not_put_back_stays_away_and_is_named(sandboxed):
     sandboxed.ask_before = sandboxed.ask
     sandboxed.ask = lambda request: sandboxed.ask_before(request) if request.network else _decline()
-    said = sandboxed.said(cmd="echo x > AGENTS.md")
+    said = sandboxed.result(cmd="echo x > AGENTS.md")
     assert said["note"] == (
         "AGENTS.md cannot be created by a command, because other programs execute it; it was moved away"
     )
@@ -433,7 +433,7 @@ def test_what_a_job_created_is_asked_about_when_it_is_read(sandboxed):
 
 
 def test_a_command_that_creates_such_files_again_and_again_is_ended_and_told_so(sandboxed):
-    said = sandboxed.said(cmd="for i in $(seq 1000); do mkdir .vscode 2>/dev/null; sleep 0.01; done")
+    said = sandboxed.result(cmd="for i in $(seq 1000); do mkdir .vscode 2>/dev/null; sleep 0.01; done")
     assert said["exit_code"] == 137
     assert said["note"].endswith("it was ended because it created such files again and again")
 
@@ -448,7 +448,7 @@ def test_a_command_that_creates_such_files_again_and_again_is_ended_and_told_so(
     ],
 )
 def test_a_plain_git_init_makes_a_repository(sandboxed, command, branch, stdout):
-    said = sandboxed.said(cmd=command)
+    said = sandboxed.result(cmd=command)
     assert said["exit_code"] == 0
     assert said["stdout"].startswith("Initialized empty Git repository in ")
     assert said["stdout"].endswith(stdout)

@@ -70,9 +70,9 @@ def test_a_question_with_a_name_of_its_own_is_no_follow_up():
 def test_a_search_that_lost_its_way_is_made_for_the_name_of_the_question():
     begun = "<tool_call>search\n<arg_key>list</arg_key>\n<arg_value>used</arg_value>\n<arg_key>pattern</arg_key>\n<arg"
     guard = NanoGuard("who calls naïve_café?", str)
-    assert guard.mended(Malformed(begun, "not closed")) == search("naïve_café", "used")
-    assert guard.mended(Malformed("<tool_call>edit\n<arg_key>path", "not closed")) is None
-    assert NanoGuard("hello", str).mended(Malformed(begun, "not closed")) is None
+    assert guard.repaired(Malformed(begun, "not closed")) == search("naïve_café", "used")
+    assert guard.repaired(Malformed("<tool_call>edit\n<arg_key>path", "not closed")) is None
+    assert NanoGuard("hello", str).repaired(Malformed(begun, "not closed")) is None
 
 
 def edit(path, old, new, **more):

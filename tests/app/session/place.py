@@ -1,4 +1,4 @@
-"""Sessions that are kept and resumed, with a model that follows a script, at the same places every time."""
+"""Sessions that are saved and resumed, with a model that follows a script, at the same places every time."""
 
 import shutil
 from contextlib import contextmanager
@@ -55,7 +55,7 @@ class Place:
             session.close()
 
     @property
-    def kept(self) -> list[str]:
+    def saved(self) -> list[str]:
         """The ids of the sessions, oldest first."""
         return sorted(path.parent.name for path in self.state.glob("sessions/*/journal.jsonl"))
 

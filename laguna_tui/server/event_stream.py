@@ -1,4 +1,4 @@
-"""Sends answers in one object or as server-sent events; an answer ends when its client leaves, or stops reading."""
+"""Sends an answer as server-sent events, and notices when its client disconnects or stops reading."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -17,36 +17,36 @@ KEEP_ALIVE = b": keep-alive\n\n"
 """A comment: clients ignore it, and their time limit for reading starts again."""
 
 
-class _Unread(Exception):
+class _NotReading(Exception):
     """The client reads nothing."""
 
 
-class ClientGone(Exception):
-    """The client closed its connection; there is nobody to answer."""
+class ClientDisconnected(Exception):
+    """The client closed its connection."""
 
 
-async def unless_gone(request: Request, work: Coroutine[object, object, T]) -> T:
-    """Return the result of `work`; cancel it and raise ClientGone when the client leaves."""
+async def unless_disconnected(request: Request, work: Coroutine[object, object, T]) -> T:
+    """Return the result of `work`; cancel it and raise ClientDisconnected when the client leaves."""
     task = asyncio.ensure_future(work)
-    gone = asyncio.ensure_future(_gone(request.receive))
+    disconnected = asyncio.ensure_future(_disconnected(request.receive))
     try:
-        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({task, disconnected}, return_when=asyncio.FIRST_COMPLETED)
         if task.done():
             return task.result()
-        raise ClientGone
+        raise ClientDisconnected
     finally:
-        for each in (task, gone):
+        for each in (task, disconnected):
             each.cancel()
         with suppress(asyncio.CancelledError, Exception):
             await task
 
 
-async def _gone(receive: Receive) -> None:
+async def _disconnected(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
-class EventStreamResponse(Response):
+class EventStream(Response):
     """Server-sent events.
 
     Comments go out while nothing else does, so that neither client nor proxy gives up during a long prefill.
@@ -82,13 +82,13 @@ class EventStreamResponse(Response):
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         self._sent = asyncio.get_running_loop().time()
         collecting = asyncio.ensure_future(self._collect())
-        work = self._send_all(send), _gone(receive), self._keep_alive(send)
+        work = self._send_events(send), _disconnected(receive), self._keep_alive(send)
         tasks = {asyncio.ensure_future(each) for each in work}
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
-        except _Unread:
+        except _NotReading:
             # Closing the connection would wait until everything sent was read.
             if (abort := scope.get(ABORT)) is not None:
                 abort()
@@ -115,7 +115,7 @@ class EventStreamResponse(Response):
             if close is not None:
                 await close()
 
-    async def _send_all(self, send: Send) -> None:
+    async def _send_events(self, send: Send) -> None:
         complete = False
         while not complete:
             await self._ready.wait()
@@ -124,8 +124,8 @@ class EventStreamResponse(Response):
             body = b"".join(self._unsent)
             self._unsent.clear()
             if body:
-                await self._put(send, body)
-        await self._put(send, b"", more=False)
+                await self._send(send, body)
+        await self._send(send, b"", more=False)
 
     async def _keep_alive(self, send: Send) -> None:
         """Send a comment whenever nothing else was sent for long. Its own task, so that an event needs none."""
@@ -133,13 +133,13 @@ class EventStreamResponse(Response):
         while True:
             await asyncio.sleep(self._sent + self._keep_alive_s - now())
             if now() >= self._sent + self._keep_alive_s:
-                await self._put(send, KEEP_ALIVE)
+                await self._send(send, KEEP_ALIVE)
 
-    async def _put(self, send: Send, body: bytes, *, more: bool = True) -> None:
+    async def _send(self, send: Send, body: bytes, *, more: bool = True) -> None:
         # A client that reads nothing keeps its connection full.
         try:
             async with asyncio.timeout(self._send_s):
                 await send({"type": "http.response.body", "body": body, "more_body": more})
         except TimeoutError:
-            raise _Unread from None
+            raise _NotReading from None
         self._sent = asyncio.get_running_loop().time()
