@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from laguna_engine.errors import EngineError
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.exit_codes import ExitCode
-from laguna_tui.base.paths import cache_dir, rules_path, state_dir, too_wide_reason
+from laguna_tui.base.paths import cache_dir, keys_path, rules_path, state_dir, too_wide_reason
 from laguna_tui.base.settings import Settings
 from laguna_tui.base.text import sanitize
 from laguna_tui.session.session import Session
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from laguna_tui.headless.time_limit import TimeLimit
     from laguna_tui.server.http_server import ServerOptions
     from laguna_tui.session.session_pool import SessionPool
+    from laguna_tui.tui.keys import OwnKeys
     from laguna_tui.tui.tui_settings import ModelServer
 
 # How long the engine's thread may wait for the screen's between two tokens. Python's default of 5 ms is the time of a
@@ -184,6 +185,15 @@ def session_pool(settings: Settings) -> "SessionPool":
     return SessionPool(settings, state_dir(), cache_dir(), rules_path(), HELD_BYTES)
 
 
+def _own_keys() -> "OwnKeys | None":
+    """Return the user's keys; the table of all keys is only needed to check a file."""
+    if not keys_path().exists():
+        return None
+    from laguna_tui.tui.key_sections import own_keys
+
+    return own_keys()
+
+
 def run_tui(
     settings: Settings,
     folder: Path,
@@ -222,6 +232,7 @@ def run_tui(
         settings.notify,
         partial(_pruned, settings),
         partial(_model_server, session),
+        _own_keys(),
     )
     app = LagunaApp(session, options, ModelSetup(settings), question, report, resume=resume)
     try:

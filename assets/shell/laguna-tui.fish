@@ -50,7 +50,7 @@ function _shtab_laguna_tui_using
   test "$_shtab_laguna_tui_cmdpath" = "$argv"
 end
 
-set -g _shtab_laguna_tui_commands ask sessions 'sessions list' 'sessions search' 'sessions rename' 'sessions fork' 'sessions delete' 'sessions export' 'sessions prune' models 'models list' 'models info' 'models download' 'models verify' 'models remove' 'models path' 'models convert' fit index search map compress permissions 'permissions list' 'permissions allow' 'permissions deny' 'permissions check' trust mcp serve acp setup 'setup gpu' doctor selfcheck bench 'bench ab' eval quantize-drafter completions help
+set -g _shtab_laguna_tui_commands ask sessions 'sessions list' 'sessions search' 'sessions rename' 'sessions fork' 'sessions delete' 'sessions export' 'sessions prune' models 'models list' 'models info' 'models download' 'models verify' 'models remove' 'models path' 'models convert' fit index search map compress permissions 'permissions list' 'permissions allow' 'permissions deny' 'permissions check' trust mcp serve acp setup 'setup gpu' doctor selfcheck bench 'bench ab' eval quantize-drafter keys completions help
 set -g _shtab_laguna_tui_opts_with_value --adapter --allow --allow-host --allow-origin --compare --constrain --context --deny --draft-length --drafter --first --focus --folder --format --gate --gpu-layers --held --host --hours --index-url --issue --json --keep --keep-sessions --kv --license --limit --machine --markdown --max-steps --max-tokens --min-p --mode --model --out --output --pack --points --port --print --prompts --query --repeat-penalty --repeats --report --repository --resume --revision --samples --schema --scorer --seconds --seed --sessions-limit --set --snapshots-limit --speculation --tag --target --task --temperature --theme --thinking-budget --threads --timeout --title --token-file --tokens --top-k --top-p --type --vary --waiting --wheels
 
 complete -c laguna-tui -e
@@ -444,6 +444,9 @@ complete -c laguna-tui -n '_shtab_laguna_tui_using quantize-drafter' -s h -l hel
 complete -c laguna-tui -n '_shtab_laguna_tui_using quantize-drafter' -l type -x -d 'q8_0 (default) or q4_0'
 complete -c laguna-tui -n '_shtab_laguna_tui_using quantize-drafter' -l force -d 'replace OUT.gguf if it exists'
 complete -c laguna-tui -n '_shtab_laguna_tui_using quantize-drafter' -l target -x -d 'also draft for this model with both drafters, and compare their acceptance'
+complete -c laguna-tui -n '_shtab_laguna_tui_using; and test $_shtab_laguna_tui_npos -eq 0' -a keys -d 'Show the keys in effect. “laguna-tui help keys” says how to change them in keys.toml.'
+complete -c laguna-tui -n '_shtab_laguna_tui_using keys' -s h -l help -d 'show this help message and exit'
+complete -c laguna-tui -n '_shtab_laguna_tui_using keys' -l json -d 'print JSON'
 complete -c laguna-tui -n '_shtab_laguna_tui_using; and test $_shtab_laguna_tui_npos -eq 0' -a completions -d 'Print a script with which a shell completes commands, options and files.'
 complete -c laguna-tui -n '_shtab_laguna_tui_using completions' -s h -l help -d 'show this help message and exit'
 complete -c laguna-tui -n '_shtab_laguna_tui_using completions; and test $_shtab_laguna_tui_npos -eq 0' -ka "bash fish zsh" -d 'the shell'

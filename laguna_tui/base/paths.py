@@ -63,6 +63,11 @@ def config_path() -> Path:
     return platformdirs.user_config_path(APP) / "config.toml"
 
 
+def keys_path() -> Path:
+    """Return the path of the user's keys; the file need not be there."""
+    return platformdirs.user_config_path(APP) / "keys.toml"
+
+
 def rules_path() -> Path:
     """Return the path of the user's permission rules; the file need not be there."""
     return platformdirs.user_config_path(APP) / "permissions.toml"

@@ -42,6 +42,7 @@ COMMANDS = {
     "bench": "measure what speculative decoding gains here",
     "eval": "measure how many tasks a model solves",
     "quantize-drafter": "make a drafter's file smaller",
+    "keys": "show the keys in effect, and what is wrong in keys.toml",
     "completions": "print shell completions",
     "help": "show a page of the manual",
 }

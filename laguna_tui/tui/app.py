@@ -13,12 +13,11 @@ from textual import on
 
 from laguna_tui.base.app_report import AppReport
 from laguna_tui.base.errors import UserError
+from laguna_tui.base.spelling import did_you_mean
 from laguna_tui.models.model_setup import ModelSetup
 from laguna_tui.session.session import Session
 from laguna_tui.tui.approvals.approval_panel import ApprovalPanel
-from laguna_tui.tui.base_app import MENTIONING, SHELL_KEYS, BaseApp
 from laguna_tui.tui.chat_app import ChatApp
-from laguna_tui.tui.context.context_screen import ContextScreen
 from laguna_tui.tui.controllers.approval_controller import ApprovalController
 from laguna_tui.tui.controllers.commit_controller import CommitController
 from laguna_tui.tui.controllers.context_controller import ContextController
@@ -31,8 +30,8 @@ from laguna_tui.tui.controllers.sessions_controller import SessionsController
 from laguna_tui.tui.controllers.shell_controller import ShellController
 from laguna_tui.tui.controllers.speed_controller import SpeedController
 from laguna_tui.tui.driver import TerminalClosed
-from laguna_tui.tui.help_screen import HelpScreen, KeyRow, ManualPage, command_rows, key_rows, manual_rows
-from laguna_tui.tui.jobs_screen import JobsController, JobsScreen
+from laguna_tui.tui.help_screen import TYPED_KEYS, HelpScreen, KeyRow, ManualPage, command_rows, key_rows, manual_rows
+from laguna_tui.tui.jobs_screen import JobsController
 from laguna_tui.tui.modal import notify
 from laguna_tui.tui.models.plan_screen import PlanScreen
 from laguna_tui.tui.process_setup import DaemonExecutor, on_ending_signals
@@ -40,9 +39,8 @@ from laguna_tui.tui.prompt.input_history import InputDraft
 from laguna_tui.tui.prompt.prompt_input import PromptInput
 from laguna_tui.tui.serve_screen import ServeController
 from laguna_tui.tui.session_controller import SessionState
-from laguna_tui.tui.slash_commands import argument, find, is_slash
+from laguna_tui.tui.slash_commands import COMMANDS, find, is_slash, names, split
 from laguna_tui.tui.status_bar import LEGEND
-from laguna_tui.tui.transcript.transcript import Transcript
 from laguna_tui.tui.tui_settings import TuiSettings
 
 # Seconds in which a second Ctrl+C quits.
@@ -120,6 +118,8 @@ class LagunaApp(ChatApp):
         else:
             self.sessions.begin(self._wanted)
         self.models.begin()
+        if self.keys.problems:
+            self.writer.add_notice("\n".join(self.keys.problems), "warning")
         self._restore_draft()
         if self._question.strip():
             self.prompt.past.add(self._question)
@@ -157,12 +157,15 @@ class LagunaApp(ChatApp):
         self.modes.use_next()
 
     def _command(self, text: str) -> None:
-        parsed = argument(text)
-        command = parsed[0] if parsed is not None else find(text)
+        name, argument = split(text)
+        command = find(name)
         if command is None:
-            notify(self, f"There is no command {text}. F1 lists them.", "warning")
+            near = did_you_mean(name, (known for each in COMMANDS for known in names(each)))
+            notify(self, f"There is no command {name}{near}. / lists the commands.", "warning")
+        elif argument and not command.takes:
+            notify(self, f"{command.slash} takes no argument. Send {command.slash} alone.", "warning")
         else:
-            self.run_command(command.action, parsed[1] if parsed is not None else "")
+            self.run_command(command.action, argument)
 
     def action_stop(self) -> None:
         """Stop the answer; queued messages and the focus return to the input."""
@@ -214,29 +217,18 @@ class LagunaApp(ChatApp):
 
     # -- commands
 
-    @staticmethod
-    def help_sections() -> dict[str, list[KeyRow]]:
-        """Return the sections of the help screen and of the manual's page of keys."""
-        from laguna_tui.tui.history.rewind_screen import RewindScreen
-        from laguna_tui.tui.sessions.session_picker import SessionPicker
+    def help_sections(self) -> dict[str, list[KeyRow]]:
+        """Return the sections of the help screen."""
+        from laguna_tui.tui.key_sections import key_sections
 
-        return {
-            "Everywhere": key_rows(BaseApp.BINDINGS),
-            "In the input": [*key_rows(PromptInput.BINDINGS), ("@", MENTIONING), *SHELL_KEYS],
-            "In the transcript": key_rows(Transcript.BINDINGS),
-            "In the approval panel": key_rows(ApprovalPanel.BINDINGS),
-            "In the context": key_rows(ContextScreen.BINDINGS),
-            "In the background commands": key_rows(JobsScreen.BINDINGS),
-            "In the sessions": key_rows(SessionPicker.BINDINGS),
-            "In the list of turns": key_rows(RewindScreen.BINDINGS),
-            "Commands": command_rows(),
-            "In the status bar": list(LEGEND),
-        }
+        rows = {title: key_rows(bindings, self.keys) for title, bindings in key_sections().items()}
+        rows["In the input"] += TYPED_KEYS
+        return {**rows, "Commands": command_rows(), "In the status bar": [*LEGEND], "Manual: /help PAGE": manual_rows()}
 
     def action_help(self, page: str = "") -> None:
         """Show all keys and commands, or a page of the manual."""
         if not page:
-            self.push_screen(HelpScreen({**self.help_sections(), "Manual: /help PAGE": manual_rows()}))
+            self.push_screen(HelpScreen(self.help_sections()))
             return
         try:
             self.push_screen(ManualPage(page))
@@ -246,11 +238,8 @@ class LagunaApp(ChatApp):
     def action_plan(self) -> None:
         self.push_screen(PlanScreen(self.plan))
 
-    def action_queue(self, message: str = "") -> None:
-        if message:
-            self.send(message, later=True)
-        else:
-            notify(self, "Add the message: /queue TEXT", "warning")
+    def action_queue(self, message: str) -> None:
+        self.send(message, later=True)
 
     def action_init(self) -> None:
         self.send(INIT, later=True)

@@ -13,18 +13,18 @@ from textual.screen import Screen
 from textual.theme import ThemeProvider
 
 from laguna_tui.base.units import plural
-from laguna_tui.context.blocks import Completion
 from laguna_tui.tui import themes
 from laguna_tui.tui.approvals.approval_panel import ApprovalPanel
 from laguna_tui.tui.crash import CrashSafeApp
 from laguna_tui.tui.event_sanitizer import safe_path
 from laguna_tui.tui.hint_bar import HintBar
+from laguna_tui.tui.keys import OwnKeys
 from laguna_tui.tui.modal import Palette, notify
+from laguna_tui.tui.prompt.completion_list import CompletionList
 from laguna_tui.tui.prompt.history_search import HistorySearch
 from laguna_tui.tui.prompt.input_history import InputHistory
-from laguna_tui.tui.prompt.mention_list import MentionList
 from laguna_tui.tui.prompt.prompt_input import PromptInput
-from laguna_tui.tui.slash_commands import COMMANDS, bindings
+from laguna_tui.tui.slash_commands import COMMANDS
 from laguna_tui.tui.speed.speed_panel import SpeedPanel
 from laguna_tui.tui.status_bar import StatusBar
 from laguna_tui.tui.text_lines import WIDE_FROM
@@ -38,11 +38,6 @@ from laguna_tui.tui.tui_settings import AUTO_THEME, TuiSettings
 from laguna_tui.tui.typed_text import TypedText, join_keys
 
 ALWAYS = ("quit", "interrupt")
-SHELL_KEYS = (
-    ("!COMMAND", "Run a command in your shell; Esc stops it"),
-    ("!!COMMAND", "Run it and attach it to the next message"),
-)
-MENTIONING = "Mention a file, a folder, lines or a symbol: ↑ ↓ and Tab choose, Esc closes"
 
 
 class MainScreen(Screen[None]):
@@ -58,16 +53,18 @@ class BaseApp(CrashSafeApp):
     TITLE = "laguna"
     ENABLE_COMMAND_PALETTE = True
     HORIZONTAL_BREAKPOINTS = [(0, "-small"), (WIDE_FROM, "-wide")]  # noqa: RUF012 textual's own type
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings()]
+    BINDINGS: ClassVar[list[BindingType]] = [each.binding for each in COMMANDS]
 
     def __init__(self, settings: TuiSettings, placeholder: str) -> None:
         super().__init__(TranscriptDocument(), settings.state_dir)
-        self.settings = settings
+        self.settings, self.keys = settings, settings.keys or OwnKeys()
         self.transcript = Transcript(self.document, self.type_in_prompt, id="transcript")
         self.speed_panel = SpeedPanel(id="speed")
         self.approval_panel = ApprovalPanel(self.type_in_prompt, id="approval")
         self.hint_bar = HintBar(id="hint_bar")
-        self.prompt = PromptInput(InputHistory(settings.state_dir), placeholder=placeholder, id="prompt")
+        self.prompt = PromptInput(
+            InputHistory(settings.state_dir), placeholder=placeholder, keys=self.keys, id="prompt"
+        )
         self.status_bar = StatusBar(id="status")
 
     def get_default_screen(self) -> MainScreen:
@@ -78,7 +75,7 @@ class BaseApp(CrashSafeApp):
         yield self.speed_panel
         yield self.approval_panel
         yield self.hint_bar
-        yield self.prompt.mentions
+        yield self.prompt.completions
         yield self.prompt
         yield self.status_bar
 
@@ -92,21 +89,27 @@ class BaseApp(CrashSafeApp):
         self.theme = wanted if known else themes.automatic(colours)
         if not known and wanted != AUTO_THEME:
             notify(self, f"There is no theme “{wanted}”. Choose one with /theme.", "warning")
-        self.watch(self.prompt.mentions, "found", self._hide_notes)
+        for changing in ("found", "at"):
+            self.watch(self.prompt.completions, changing, self._show_count)
+        self.set_keymap(self.keys.keys)
         self.prompt.focus()
 
-    def _hide_notes(self, found: Sequence[Completion]) -> None:
-        self.hint_bar.hushed = bool(found)
+    def _show_count(self) -> None:
+        completions = self.prompt.completions
+        self.hint_bar.title = completions.title
+        self.hint_bar.count = completions.count
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return themes.tint_variables(self.current_theme, self.console.color_system)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Return the app's commands in Textual's palette."""
+        """Return the app's commands in Textual's palette, with their keys and slash commands."""
         del screen
         for command in COMMANDS:
             if command.title:
-                yield SystemCommand(command.title, command.summary, partial(self.run_command, command.action))
+                title = f"{command.title}  {self.keys.shown(command.binding)}".strip()
+                summary = f"{command.summary}  {command.slash}".strip()
+                yield SystemCommand(title, summary, partial(self.run_command, command.action))
 
     def action_command_palette(self) -> None:
         self.push_screen(Palette(id="--command-palette"))
@@ -117,6 +120,12 @@ class BaseApp(CrashSafeApp):
 
     def run_command(self, action: str, argument: str = "") -> None:
         """Run a command: `part.method` of a part of the app, or an action of the app itself."""
+        needing = next((each for each in COMMANDS if each.needs and each.action == action), None)
+        if needing is not None and not argument:
+            self.prompt.replace_text(f"{needing.slash} ")
+            self.prompt.focus()
+            notify(self, f"Complete the command: {needing.usage}")
+            return
         arguments = (argument,) if argument else ()
         part, _, method = action.rpartition(".")
         if part:
@@ -129,8 +138,8 @@ class BaseApp(CrashSafeApp):
 
     # -- input and the row above it
 
-    @on(MentionList.Clicked)
-    def _take_mention(self, event: MentionList.Clicked) -> None:
+    @on(CompletionList.Clicked)
+    def _take_completion(self, event: CompletionList.Clicked) -> None:
         self.prompt.take(event.completion)
         self.prompt.focus()
 

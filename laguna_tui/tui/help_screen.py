@@ -1,6 +1,6 @@
 """The help screen: every key and command, generated from the bindings, and the pages of the manual."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -11,43 +11,26 @@ from textual.widget import Widget
 from textual.widgets import Markdown, Static
 
 from laguna_tui.base.manual import manual_pages, page_title, read_page
+from laguna_tui.tui.keys import OwnKeys
 from laguna_tui.tui.modal import Modal
-from laguna_tui.tui.slash_commands import COMMANDS, UNBOUND
+from laguna_tui.tui.slash_commands import COMMANDS
 from laguna_tui.tui.text_lines import MIN_WIDTH, break_words, cells
 
-_NAMES = {
-    "escape": "Esc",
-    "enter": "Enter",
-    "pageup": "PgUp",
-    "underscore": "_",
-    "pagedown": "PgDn",
-    "up": "↑",
-    "down": "↓",
-    "end": "End",
-    "home": "Home",
-    "tab": "Tab",
-    "space": "Space",
-}
-
 KeyRow = tuple[str, str]
+TYPED_KEYS: Sequence[KeyRow] = (
+    ("/", "List the commands: ↑ ↓ and Enter choose, Tab completes, Esc closes"),
+    ("@", "Mention a file, a folder, lines or a symbol: ↑ ↓ and Tab choose, Esc closes"),
+    ("!COMMAND", "Run a command in your shell; Esc stops it"),
+    ("!!COMMAND", "Run it and attach it to the next message"),
+)
+"""What begins something in the input."""
 
 
-def key_rows(bindings: Iterable[BindingType]) -> list[KeyRow]:
-    """Return the keys and description of each binding that has a description."""
-    rows = [binding for binding in bindings if isinstance(binding, Binding)]
-    shown = [binding for binding in rows if binding.description and binding.key != UNBOUND]
-    return [(key_names(binding.key), binding.description) for binding in shown]
-
-
-def key_names(keys: str) -> str:
-    """`ctrl+j,escape,g,G` -> `Ctrl+J  Esc  g`: a letter that is bound in both cases is shown once."""
-    listed = keys.split(",")
-    return "  ".join(_key_name(key) for key in listed if not (key.isupper() and key.lower() in listed))
-
-
-def _key_name(key: str) -> str:
-    # A letter is shown as it is typed: g and G are different keys.
-    return key if len(key) == 1 else "+".join(_NAMES.get(part, part.capitalize()) for part in key.split("+"))
+def key_rows(bindings: Iterable[BindingType], own: OwnKeys | None = None) -> list[KeyRow]:
+    """Return the keys in effect and the description of each binding that has both."""
+    keys = own or OwnKeys()
+    rows = [(keys.shown(each), each.description) for each in bindings if isinstance(each, Binding)]
+    return [row for row in rows if all(row)]
 
 
 def command_rows() -> list[KeyRow]:

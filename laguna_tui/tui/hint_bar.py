@@ -9,19 +9,22 @@ from textual.reactive import reactive
 from laguna_tui.tui.drafter_colours import Legend
 from laguna_tui.tui.slash_commands import Command
 from laguna_tui.tui.status_bar import Bar
-from laguna_tui.tui.text_lines import MUTED, StyledText, cells, crop
+from laguna_tui.tui.text_lines import MUTED, StyledText, cells, crop, fitting
 
 FOLLOW = "↓ follow (End)"
+# The keys of the list of completions; the first of these that fits is shown.
+CHOOSING = ("↑ ↓ choose · Enter takes it · Tab completes · Esc closes · ", "↑ ↓ Enter · Tab · Esc · ", "")
 
 
 class HintBar(Bar):
     """One row between transcript and input. The first of these that is set shows on the left.
 
     Attributes:
-        commands: slash commands that match the input.
+        count: number of the highlighted completion and of all, while the list of completions is open.
+        title: a sentence about the completions; mostly empty.
+        command: the slash command whose argument is being typed.
         queued: messages that wait for the session.
-        notes: notes about the message being typed; hidden while `hushed`.
-        hushed: whether the mention list is open, which shows more than the notes.
+        notes: notes about the message being typed.
         download: progress of the download.
         legend: legend of the tinted answer.
         following: whether the transcript follows its end; if not, a link to the end shows on the right.
@@ -29,11 +32,12 @@ class HintBar(Bar):
 
     following: reactive[bool] = reactive(True)
     queued: reactive[tuple[str, ...]] = reactive(())
-    commands: reactive[tuple[Command, ...]] = reactive(())
+    count: reactive[str] = reactive("")
+    title: reactive[str] = reactive("")
+    command: reactive[Command | None] = reactive(None)
     legend: reactive[Legend | None] = reactive(None)
     download: reactive[str] = reactive("")
     notes: reactive[tuple[str, ...]] = reactive(())
-    hushed: reactive[bool] = reactive(False)
 
     class FollowClicked(Message):
         """Posted when the link to the end is clicked."""
@@ -46,23 +50,19 @@ class HintBar(Bar):
         return Content.assemble((" ", MUTED), *left, (spare, MUTED), (right, "$accent"), (" ", MUTED))
 
     def _left(self, room: int) -> list[StyledText]:
-        if self.commands:
-            return self._command_parts(room)
+        if self.count:
+            keys = fitting(room - cells(self.title), *(f"{keys}{self.count}" for keys in CHOOSING))
+            return [(self.title, "$warning"), (keys, MUTED)]
+        if self.command is not None:
+            usage = self.command.usage
+            return [(usage, "$primary"), (crop(f"  {self.command.summary}", room - cells(usage)), MUTED)]
         if self.queued:
             return [("queued ", "$accent"), (_first(self.queued, room - 7), MUTED)]
-        if self.notes and not self.hushed:
+        if self.notes:
             return [(_first(self.notes, room), "$warning")]
         if self.download:
             return [(crop(self.download, room), "$accent")]
         return self.legend.parts(room) if self.legend is not None else []
-
-    def _command_parts(self, room: int) -> list[StyledText]:
-        first = self.commands[0]
-        if len(self.commands) == 1:
-            return [(first.slash, "$primary"), (crop(f"  {first.summary}", room - cells(first.slash)), MUTED)]
-        names = [command.slash for command in self.commands]
-        wide = "  ".join(names)
-        return [(wide if cells(wide) <= room else crop(" ".join(names), room), "$primary")]
 
     def on_click(self) -> None:
         if not self.following:

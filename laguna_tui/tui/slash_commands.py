@@ -1,14 +1,14 @@
 """The table of commands, used for slash commands, keys, the command palette, the help screen and the manual."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from textual.binding import Binding
 
-_SLASH = re.compile(r"/[a-z]*")
-UNBOUND = "unbound"
-"""The key of a command without one; no terminal sends it."""
+from laguna_tui.base.spelling import nearest
+from laguna_tui.tui.keys import UNBOUND
+
+_SLASH = re.compile(r"/[a-z_-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,12 @@ class Command:
         """The command in keys.toml, with its section; empty if its key cannot be changed."""
         name = self.name or self.slash.removeprefix("/")
         return f"app.{name}" if name else ""
+
+    @property
+    def binding(self) -> Binding:
+        """The binding of its keys; a command without any has one too, so that keys.toml can give it some."""
+        action = f"run('{self.action}')" if "." in self.action or self.needs else self.action
+        return Binding(self.key or UNBOUND, action, self.summary, id=self.id or None, priority=self.priority)
 
     @property
     def usage(self) -> str:
@@ -123,42 +129,56 @@ COMMANDS = (
 )  # fmt: skip
 
 
-def bindings() -> Iterator[Binding]:
-    """Yield the app's key bindings, with one for each command without a key, so that keys.toml can give it one."""
-    for each in COMMANDS:
-        action = f"run('{each.action}')" if "." in each.action else each.action
-        yield Binding(
-            each.key or UNBOUND, action, each.summary, id=each.id or None, priority=each.priority, show=bool(each.key)
-        )
+def split(text: str) -> tuple[str, str]:
+    """Return the first word of the input, in lower case, and the rest."""
+    name, *rest = text.strip().split(None, 1) or [""]
+    return name.lower(), "".join(rest)
 
 
 def is_slash(text: str) -> bool:
     """Return whether the input is a slash command, not a message about a path such as `/etc/hosts`."""
-    return _SLASH.fullmatch(text.strip()) is not None or argument(text) is not None
+    name, rest = split(text)
+    found = find(name)
+    return _SLASH.fullmatch(name) is not None and (
+        not rest or (found is not None and name in names(found) and (found.lines or "\n" not in rest))
+    )
 
 
-def argument(text: str) -> tuple[Command, str] | None:
-    """Return the command and its argument, if the input is a command with one."""
-    name, _, rest = text.strip().partition(" ")
-    found = next((command for command in COMMANDS if command.takes and name in _names(command)), None)
-    if found is None or not rest.strip() or ("\n" in rest and not found.lines):
-        return None
-    return found, rest.strip()
-
-
-def matching(text: str) -> list[Command]:
-    """Return the commands that start with the text."""
-    return [each for each in COMMANDS if any(name.startswith(text.strip()) for name in _names(each))]
-
-
-def find(text: str) -> Command | None:
+def find(name: str) -> Command | None:
     """Return the command with this name, or the only one that starts with it."""
-    found = matching(text)
-    exact = [command for command in found if text.strip() in _names(command)]
-    if exact:
-        return exact[0]
-    return found[0] if len(found) == 1 and len(text.strip()) > 1 else None
+    found = [each for each in COMMANDS if any(known.startswith(name) for known in names(each))]
+    exact = [each for each in found if name in names(each)]
+    return exact[0] if exact else found[0] if len(found) == 1 and len(name) > 1 else None
 
 
-def _names(command: Command) -> tuple[str, ...]:
+def search(typed: str) -> list[tuple[str, Command]]:
+    """Return the commands for the list that "/" opens, each with its name, the best first.
+
+    These are the commands whose name starts with what was typed, then those whose name or summary contains it.
+    """
+    typed = typed.strip().lower()
+    known = {name: each for each in COMMANDS for name in names(each)}
+    word = typed.removeprefix("/")
+    found = {each.slash: each for each in COMMANDS if each.slash and each.slash.startswith(typed)}
+    if word:
+        found |= {name: each for name, each in known.items() if name.startswith(typed) and each not in found.values()}
+        for name, each in known.items():
+            if name == each.slash and each not in found.values() and _mentions(each, word):
+                found[name] = each
+    return list(found.items())
+
+
+def similar(typed: str) -> list[tuple[str, Command]]:
+    """Return the commands that may have been meant, each with its name."""
+    known = {name: each for each in COMMANDS for name in names(each)}
+    return [(name, known[name]) for name in nearest(typed.strip().lower(), known, 3)]
+
+
+def _mentions(command: Command, word: str) -> bool:
+    words = f"{command.title} {command.summary}".lower().split()
+    return word in command.slash or (len(word) > 2 and any(each.startswith(word) for each in words))
+
+
+def names(command: Command) -> tuple[str, ...]:
+    """Return the slash commands that run a command."""
     return (command.slash, *command.aliases) if command.slash else ()

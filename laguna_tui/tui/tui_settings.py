@@ -4,9 +4,12 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from laguna_tui.session.values import ClientUse
+
+if TYPE_CHECKING:
+    from laguna_tui.tui.keys import OwnKeys
 
 AUTO_THEME = "auto"
 NOTICES = "notices"
@@ -61,6 +64,7 @@ class TuiSettings:
         prune_sessions: deletes old sessions where the user's settings say so, and returns sentences about it; any
             thread. None never deletes any.
         make_server: makes the HTTP server, not listening yet; raises UserError if it cannot. None where there is none.
+        keys: the user's keys; None for the default ones.
     """
 
     state_dir: Path | None = None
@@ -69,6 +73,7 @@ class TuiSettings:
     notify: bool = True
     prune_sessions: Callable[[], Sequence[str]] | None = None
     make_server: Callable[[], ModelServer] | None = None
+    keys: "OwnKeys | None" = None
 
     def is_first_notice(self, name: str, folder: Path) -> bool:
         """Note that a notice is shown in a folder; whether it is the first of its name there. May wait for a disk."""

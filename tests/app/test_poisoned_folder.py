@@ -43,6 +43,7 @@ COMMANDS = {
     "fit": ("fit",),
     "doctor": ("doctor",),
     "completions": ("completions", "bash"),
+    "keys": ("keys",),
     "selfcheck": ("selfcheck", "--report", "nowhere/at/all.md"),
     "sessions list": ("sessions", "list"),
     "sessions search": ("sessions", "search", "total"),

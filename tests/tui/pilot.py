@@ -9,6 +9,7 @@ from textual.pilot import Pilot
 from laguna_tui.models.model_setup import ModelSetup
 from laguna_tui.session.session import Session
 from laguna_tui.tui.app import LagunaApp
+from laguna_tui.tui.keys import OwnKeys
 from laguna_tui.tui.session_controller import SessionState
 from laguna_tui.tui.text_lines import plain
 from laguna_tui.tui.transcript.entries import QuestionEntry
@@ -26,9 +27,10 @@ async def running(
     state_dir: Path | None = None,
     theme: str = "laguna-dark",
     model_setup: ModelSetup | None = None,
+    keys: OwnKeys | None = None,
 ) -> AsyncIterator[tuple[LagunaApp, Pilot[None]]]:
     """The app on this session, as a context."""
-    app = LagunaApp(session, TuiSettings(state_dir=state_dir, theme=theme), model_setup)
+    app = LagunaApp(session, TuiSettings(state_dir=state_dir, theme=theme, keys=keys), model_setup)
     async with app.run_test(size=size, notifications=True) as pilot:
         yield app, pilot
 

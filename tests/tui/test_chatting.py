@@ -351,23 +351,61 @@ async def test_ctrl_c_clears_then_stops_then_quits(chat, monkeypatch) -> None:
         assert app._exit
 
 
-async def test_slash_commands_hint_complete_and_run(chat) -> None:
+async def test_slash_commands_are_listed_completed_and_run(chat) -> None:
     script = Script(["Hello.", "Hello again."])
     async with running(chat(script)) as (app, pilot):
         await ask(app, pilot, "hello")
         await pilot.press("/")
-        assert "/help /new /resume /model /setup /mode /undo" in screen(app)
+        assert "Enter takes it · Tab completes · Esc closes · 1/" in screen(app)
+        assert "❯ /help" in screen(app)
         await pilot.press("n")
-        assert "Start a new chat" in screen(app)
+        assert "❯ /new" in screen(app)
+        assert "Start a new chat · Ctrl+N" in screen(app)
         await pilot.press("tab")
-        assert app.prompt.text == "/new"
+        assert app.prompt.text == "/new "
         await pilot.press("enter")
         await until(pilot, lambda: questions(app) == [])
-        await pilot.press(*"/nope", "enter")
-        await pilot.pause()
-        assert questions(app) == []
         await ask(app, pilot, "anew")
         assert "Hello." not in script.asked[-1].text
+
+
+@pytest.mark.parametrize(
+    ("typed", "listed"),
+    [("/clear", "/clear"), ("/SESS", "/sessions"), ("/cost", "/cost"), ("/clipboard", "/copy"), ("/unod", "/undo")],
+)
+async def test_a_command_is_found_by_another_name_its_summary_or_a_slip(chat, typed: str, listed: str) -> None:
+    async with running(chat()) as (app, pilot):
+        await pilot.press(*typed)
+        assert app.prompt.completions.chosen.label == listed
+
+
+async def test_enter_runs_a_command_whose_name_was_begun_and_completes_a_guess(chat) -> None:
+    async with running(chat()) as (app, pilot):
+        await pilot.press(*"/hel", "enter")
+        await until(pilot, lambda: isinstance(app.screen, HelpScreen))
+        await pilot.press("escape", *"/unod", "enter")
+        assert app.prompt.text == "/undo "
+        app.prompt.replace_text("")
+        await pilot.press(*"/que", "enter")
+        assert app.prompt.text == "/queue "
+
+
+@pytest.mark.parametrize(
+    ("sent", "sentence"),
+    [
+        ("/nopenope", "There is no command /nopenope. / lists the commands."),
+        ("/unod", "There is no command /unod (did you mean /undo?). / lists the commands."),
+        ("/undo this", "/undo takes no argument. Send /undo alone."),
+        ("/queue", "Complete the command: /queue TEXT"),
+    ],
+)
+async def test_a_command_that_cannot_run_says_why(chat, sent: str, sentence: str) -> None:
+    async with running(chat()) as (app, pilot):
+        app.prompt.replace_text(sent)
+        await pilot.press("enter")
+        await pilot.pause()
+        assert [each.message for each in app._notifications] == [sentence]
+        assert questions(app) == []
 
 
 async def test_a_path_is_a_message_and_not_a_command(chat) -> None:

@@ -15,7 +15,7 @@ from laguna_tui.tui.context.cost_text import cost_part
 from laguna_tui.tui.controller import Controller
 from laguna_tui.tui.event_sanitizer import error_sentence
 from laguna_tui.tui.query_thread import QueryThread
-from laguna_tui.tui.slash_commands import is_slash, matching
+from laguna_tui.tui.slash_commands import find, is_slash, split
 
 # A cost takes up to 100 ms to compute, so it is not computed within a word.
 COST_PAUSE_S = 0.15
@@ -52,8 +52,8 @@ class PromptController(Controller):
         """Update the completions after a move of the cursor or a change of the text."""
         prompt = self._prompt
         query = (prompt.text, prompt.cursor_index) if prompt.by_hand and prompt.may_mention else NO_QUERY
-        if query == NO_QUERY and prompt.mentions.found:
-            prompt.mentions.close()
+        if query == NO_QUERY and not prompt.is_naming_command:
+            prompt.completions.close()
         if query != self._query:
             self._query = query
             self._app.run_newest(partial(self._complete, query), "complete")
@@ -69,7 +69,7 @@ class PromptController(Controller):
                 return
             if query != (prompt.text, prompt.cursor_index) or not prompt.has_focus:
                 return
-            prompt.mentions.offer(found)
+            prompt.completions.offer(found)
             if found:
                 return
 
@@ -77,7 +77,9 @@ class PromptController(Controller):
         """Update the hints, the cost and the prefetch after a change of the text."""
         text = self._prompt.text
         self._prompt.border_title = next((title for mark, title in _SHELL_TITLES if text.startswith(mark)), "")
-        self._hint_bar.commands = tuple(matching(text)) if text.startswith("/") and is_slash(text) else ()
+        name, rest = split(text)
+        takes_more = is_slash(text) and (rest or text[-1:].isspace())
+        self._hint_bar.command = find(name) if takes_more else None
         message, before = "" if is_slash(text) else text.strip(), self._text
         self._text = message
         if message == before:

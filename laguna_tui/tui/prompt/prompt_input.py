@@ -1,5 +1,6 @@
 """The input: multi-line, with history on the arrow keys and completion of slash commands and mentions."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
@@ -14,15 +15,18 @@ from textual.widgets.text_area import Edit, EditResult
 from laguna_tui.base.text import JOINER, NON_JOINER, sanitize, sanitize_line
 from laguna_tui.context.blocks import Completion
 from laguna_tui.context.mentions import NAME_CHARS
+from laguna_tui.tui.keys import OwnKeys
+from laguna_tui.tui.prompt.completion_list import QUOTE, CompletionList
 from laguna_tui.tui.prompt.input_history import InputHistory
-from laguna_tui.tui.prompt.mention_list import QUOTE, MentionList
-from laguna_tui.tui.slash_commands import is_slash, matching
+from laguna_tui.tui.slash_commands import Command, find, search, similar
 from laguna_tui.tui.text_lines import StyledText
 
 # Textual's name of Shift+Enter in xterm's modifyOtherKeys mode.
 _SHIFT_ENTER = "shift+\r"
 # Cells of the lower border that no text may cover.
 _CORNERS = 6
+# The name of a slash command.
+_NAME = re.compile(r"/[A-Za-z_-]*")
 # A mention's name with the @ and a quote.
 _MENTION_CHARS = NAME_CHARS + 2
 
@@ -32,15 +36,17 @@ class PromptInput(TextArea):
 
     DEFAULT_CSS = Path(__file__).with_name("prompt_input.tcss").read_text(encoding="utf-8")
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "send", "Send; while the model works, into its next step; empty: skip the scorer"),
-        Binding("ctrl+enter", "send_later", "Send when the answer is done; also /queue"),
-        Binding("shift+enter,alt+enter,ctrl+j", "newline", "New line"),
-        Binding("up", "up", "Line above, or the previous message"),
-        Binding("down", "down", "Line below, or the next message"),
-        Binding("tab", "complete", "Complete, else move the focus up"),
-        Binding("shift+tab", "next_mode", "The next mode: ask, accept-edits, plan, auto"),
-        Binding("ctrl+underscore", "undo", "Undo what was typed"),
-        Binding("end", "end", "End of the line, then follow the answer"),
+        Binding(
+            "enter", "send", "Send; while the model works, into its next step; empty: skip the scorer", id="input.send"
+        ),
+        Binding("ctrl+enter", "send_later", "Send when the answer is done; also /queue", id="input.send_later"),
+        Binding("shift+enter,alt+enter,ctrl+j", "newline", "New line", id="input.newline"),
+        Binding("up", "up", "Line above, or the previous message", id="input.up"),
+        Binding("down", "down", "Line below, or the next message", id="input.down"),
+        Binding("tab", "complete", "Complete, else move the focus up", id="input.complete"),
+        Binding("shift+tab", "next_mode", "The next mode: ask, accept-edits, plan, auto", id="input.next_mode"),
+        Binding("ctrl+underscore", "undo", "Undo what was typed", id="input.undo"),
+        Binding("end", "end", "End of the line, then follow the answer", id="input.end"),
     ]
 
     class Sent(Message):
@@ -66,19 +72,28 @@ class PromptInput(TextArea):
     # Whether the text was last changed by typing, not by recalling or clearing it.
     by_hand = False
 
-    def __init__(self, history: InputHistory, *, placeholder: str, id: str | None = None) -> None:  # noqa: A002
+    def __init__(
+        self,
+        history: InputHistory,
+        *,
+        placeholder: str,
+        keys: OwnKeys,
+        id: str | None = None,  # noqa: A002
+    ) -> None:
         super().__init__(id=id, soft_wrap=True, placeholder=Content(placeholder), highlight_cursor_line=False)
         self.past = history
-        self.mentions = MentionList()
+        self.completions = CompletionList()
         self.touched_at = 0.0
         self._below: Callable[[int], StyledText] | None = None
+        self.keys = keys
         self._own_keys = {
             key: binding.action
             for binding in self.BINDINGS
             if isinstance(binding, Binding)
-            for key in binding.key.split(",")
+            for key in keys.of(binding).split(",")
         }
-        self._own_keys[_SHIFT_ENTER] = "newline"
+        if "shift+enter" in self._own_keys:
+            self._own_keys[_SHIFT_ENTER] = self._own_keys["shift+enter"]
         self.cursor_blink = False
 
     @property
@@ -92,13 +107,31 @@ class PromptInput(TextArea):
         row, column = self.cursor_location
         return "@" in self.document.get_line(row)[max(0, column - _MENTION_CHARS) : column]
 
+    @property
+    def is_naming_command(self) -> bool:
+        """Whether the name of a slash command is being typed."""
+        return self.by_hand and self.document.line_count == 1 and _NAME.fullmatch(self.document.get_line(0)) is not None
+
     def load_text(self, text: str) -> None:
         self.by_hand = False
+        self.completions.close()
         super().load_text(text)
 
     def edit(self, edit: Edit) -> EditResult:
         self.by_hand = True
-        return super().edit(edit)
+        result = super().edit(edit)
+        if self.is_naming_command:
+            self._offer_commands()
+        return result
+
+    def _offer_commands(self) -> None:
+        def offered(name: str, command: Command) -> Completion:
+            keys = self.keys.shown(command.binding)
+            return Completion(0, f"{name} ", name, f"{command.summary}{f' · {keys}' if keys else ''}")
+
+        found = search(self.text)
+        title = "" if found else "Did you mean one of these? "
+        self.completions.offer([offered(*each) for each in found or similar(self.text)], title)
 
     def say_below(self, say: Callable[[int], StyledText] | None) -> None:
         """Show text in the lower border; `say` returns it for a number of cells. None clears it."""
@@ -112,7 +145,7 @@ class PromptInput(TextArea):
         self.say_below(self._below)
 
     def on_blur(self) -> None:
-        self.mentions.close()
+        self.completions.close()
 
     def replace_text(self, text: str) -> None:
         """Replace the text and move the cursor to its end."""
@@ -148,16 +181,12 @@ class PromptInput(TextArea):
             self.replace_text(newer)
 
     def action_complete(self) -> None:
-        found = matching(self.text) if is_slash(self.text) else []
-        if found:
-            self.replace_text(found[0].slash)
-        else:
-            # To the edit panel if it is open, else to the transcript.
-            self.screen.focus_previous()
+        # To the edit panel if it is open, else to the transcript.
+        self.screen.focus_previous()
 
     def take(self, completion: Completion) -> None:
-        """Complete the mention before the cursor."""
-        self.mentions.close()
+        """Complete the mention or the command before the cursor."""
+        self.completions.close()
         if sanitize_line(completion.insert) != completion.insert:
             self.post_message(self.Untypable(sanitize_line(completion.label)))
             return
@@ -168,28 +197,41 @@ class PromptInput(TextArea):
         self.by_hand = completion.insert.rstrip(QUOTE).endswith("/")
 
     def _steer(self, key: str) -> bool:
-        """Offer a key to the open mention list. Returns whether it was handled."""
-        mentions = self.mentions
-        if not mentions.found:
+        """Offer a key to the open list of completions. Returns whether it was handled."""
+        completions = self.completions
+        if not completions.found:
             return False
         cursor = self.cursor_index
-        if not mentions.still_fits(self.text, cursor):
-            mentions.close()
+        if not completions.still_fits(self.text, cursor):
+            completions.close()
             return False
+        if key == "enter" and self.is_naming_command:
+            return self._choose_command(completions.chosen)
         # Enter sends if the completion is already there word for word, or if it is a folder and the highlight was not
         # moved; an open quote must still be closed.
-        typed = self.text[mentions.chosen.start : cursor]
-        whole_folder = typed.endswith("/") and QUOTE not in typed and mentions.at == 0
-        incomplete = typed != mentions.chosen.insert.rstrip() and not whole_folder
+        typed = self.text[completions.chosen.start : cursor]
+        whole_folder = typed.endswith("/") and QUOTE not in typed and completions.at == 0
+        incomplete = typed != completions.chosen.insert.rstrip() and not whole_folder
         match key:
             case "up" | "down":
-                mentions.move(1 if key == "down" else -1)
+                completions.move(1 if key == "down" else -1)
             case "escape":
-                mentions.close()
+                completions.close()
             case "tab" | "enter" if incomplete or key == "tab":
-                self.take(mentions.chosen)
+                self.take(completions.chosen)
             case _:
                 return False
+        return True
+
+    def _choose_command(self, chosen: Completion) -> bool:
+        """Run the highlighted command if its name was begun or chosen with the arrow keys, else complete it."""
+        command = find(chosen.label)
+        is_meant = chosen.label.startswith(self.text.strip().lower()) or self.completions.at > 0
+        if command is None or command.needs or not is_meant:
+            self.take(chosen)
+        else:
+            self.replace_text(chosen.label)
+            self.action_send()
         return True
 
     def action_next_mode(self) -> None:
@@ -204,13 +246,6 @@ class PromptInput(TextArea):
 
     class EndPressed(Message):
         """Posted when End is pressed at the end of a line."""
-
-    def update_suggestion(self) -> None:
-        """Suggest the rest of a slash command."""
-        # The whole text is not read for a line that cannot be a command.
-        text = self.text if self.document.get_line(0).lstrip().startswith("/") else ""
-        found = matching(text) if len(text) > 1 and is_slash(text) else []
-        self.suggestion = found[0].slash[len(text) :] if found else ""
 
     async def _on_key(self, event: events.Key) -> None:
         self.touched_at = event.time

@@ -17,15 +17,15 @@ class Transcript(TranscriptView, can_focus=True):
     """A transcript with a block cursor, shown while it has the focus."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "cursor(-1)", "Block above"),
-        Binding("down,j", "cursor(1)", "Block below"),
-        Binding("enter,space", "fold", "Expand or collapse the block"),
-        Binding("y,c", "copy", "Copy the block"),
+        Binding("up,k", "cursor(-1)", "Block above", id="transcript.up"),
+        Binding("down,j", "cursor(1)", "Block below", id="transcript.down"),
+        Binding("enter,space", "fold", "Expand or collapse the block", id="transcript.fold"),
+        Binding("y,c", "copy", "Copy the block", id="transcript.copy"),
         Binding("pageup", "page_up", "Scroll up a page", show=False),
         Binding("pagedown", "page_down", "Scroll down a page", show=False),
-        Binding("home,g", "top", "To the top"),
-        Binding("end,G", "follow", "Follow the end"),
-        Binding("i", "leave", "Back to the input"),
+        Binding("home,g", "top", "To the top", id="transcript.top"),
+        Binding("end,G", "follow", "Follow the end", id="transcript.follow"),
+        Binding("i", "leave", "Back to the input", id="transcript.leave"),
     ]
 
     class Copied(Message):

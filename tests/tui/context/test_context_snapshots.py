@@ -43,7 +43,7 @@ async def inspected(pilot) -> None:
 def test_the_list_of_mentions(snap_compare, size: tuple[int, int]) -> None:
     async def listed(pilot) -> None:
         await typed(pilot, "How does @", "38,100 cached")
-        await until(pilot, lambda: pilot.app.prompt.mentions.is_open)
+        await until(pilot, lambda: pilot.app.prompt.completions.is_open)
         await pilot.press("down")
 
     assert snap_compare(still(session()), terminal_size=size, run_before=listed)

@@ -8,7 +8,7 @@ import pytest
 
 from laguna_tui.context.blocks import Completion, Cost
 from laguna_tui.tui.controllers import prompt_controller
-from laguna_tui.tui.prompt.mention_list import FEW_ROWS, ROWS
+from laguna_tui.tui.prompt.completion_list import MIN_ROWS
 from tests.tui.contexts import FILES, names, prompting
 from tests.tui.pilot import ready, running, screen, until
 from tests.tui.scripted import PlayedSession
@@ -23,17 +23,17 @@ async def typed(app, pilot, text: str) -> None:
     """Type it and wait for the list."""
     await ready(app, pilot)
     await pilot.press(*("space" if letter == " " else letter for letter in text))
-    await until(pilot, lambda: app.prompt.mentions.is_open)
+    await until(pilot, lambda: app.prompt.completions.is_open)
 
 
 async def test_an_at_sign_opens_it_and_letters_narrow_it() -> None:
     async with running(session()) as (app, pilot):
         await typed(app, pilot, "see @")
-        assert len(app.prompt.mentions.found) == len(FILES)
+        assert len(app.prompt.completions.found) == len(FILES)
         assert "❯ laguna_tui/cli.py" in screen(app)
         assert "file, 1,830 tokens" in screen(app)
         await pilot.press(*"read")
-        await until(pilot, lambda: len(app.prompt.mentions.found) == 1)
+        await until(pilot, lambda: len(app.prompt.completions.found) == 1)
 
 
 @pytest.mark.parametrize("key", ["tab", "enter"])
@@ -48,7 +48,7 @@ async def test_it_is_chosen_with_the_rest_of_the_text_kept(key: str) -> None:
         assert app.prompt.text == "see @PrefixCache.keep and\nsay why"
         assert app.prompt.cursor_location == (0, len("see @PrefixCache.keep"))
         await pilot.pause(0.1)
-        assert not app.prompt.mentions.is_open
+        assert not app.prompt.completions.is_open
         assert not scripted.chat.asked
 
 
@@ -66,10 +66,10 @@ async def test_the_arrows_go_around_and_stay_out_of_the_history(tmp_path: Path) 
         app.prompt.past.add("older")
         await typed(app, pilot, "@")
         await pilot.press("up")
-        assert app.prompt.mentions.chosen.label == FILES[-1][0]
+        assert app.prompt.completions.chosen.label == FILES[-1][0]
         assert FILES[-1][0] in screen(app)
         await pilot.press("down")
-        assert app.prompt.mentions.chosen.label == FILES[0][0]
+        assert app.prompt.completions.chosen.label == FILES[0][0]
         assert app.prompt.text == "@"
 
 
@@ -77,10 +77,10 @@ async def test_escape_closes_it_and_only_it() -> None:
     async with running(session()) as (app, pilot):
         await typed(app, pilot, "see @pre")
         await pilot.press("escape")
-        assert not app.prompt.mentions.is_open
+        assert not app.prompt.completions.is_open
         assert app.prompt.text == "see @pre"
         await pilot.press("f")
-        await until(pilot, lambda: app.prompt.mentions.is_open)
+        await until(pilot, lambda: app.prompt.completions.is_open)
 
 
 async def test_what_is_there_already_word_for_word_is_sent_by_enter() -> None:
@@ -89,7 +89,7 @@ async def test_what_is_there_already_word_for_word_is_sent_by_enter() -> None:
         await typed(app, pilot, "what is @README.md")
         await pilot.press("enter")
         await until(pilot, lambda: scripted.chat.asked == ["what is @README.md"])
-        assert not app.prompt.mentions.is_open
+        assert not app.prompt.completions.is_open
 
 
 async def test_a_folder_that_is_there_is_sent_by_enter_and_gone_into_by_tab() -> None:
@@ -100,7 +100,7 @@ async def test_a_folder_that_is_there_is_sent_by_enter_and_gone_into_by_tab() ->
         await until(pilot, lambda: scripted.chat.asked == ["what is in @laguna_tui/"])
         await ready(app, pilot)
         await typed(app, pilot, "and @laguna_tui/")
-        first = app.prompt.mentions.found[0].insert
+        first = app.prompt.completions.found[0].insert
         await pilot.press("tab")
         assert app.prompt.text == f"and {first}"
 
@@ -109,7 +109,7 @@ async def test_what_was_looked_at_in_a_folder_is_chosen_by_enter() -> None:
     scripted = session()
     async with running(scripted) as (app, pilot):
         await typed(app, pilot, "what is in @laguna_tui/")
-        second = app.prompt.mentions.found[1].insert
+        second = app.prompt.completions.found[1].insert
         await pilot.press("down", "enter")
         assert app.prompt.text == f"what is in {second}"
         assert not scripted.chat.asked
@@ -126,10 +126,10 @@ async def test_behind_the_mention_keys_mean_what_they_always_mean() -> None:
 async def test_a_folder_is_gone_into() -> None:
     async with running(session()) as (app, pilot):
         await typed(app, pilot, "@laguna_tui/t")
-        await until(pilot, lambda: app.prompt.mentions.chosen.label == "laguna_tui/tui/")
+        await until(pilot, lambda: app.prompt.completions.chosen.label == "laguna_tui/tui/")
         await pilot.press("tab")
         assert app.prompt.text == "@laguna_tui/tui/"
-        await until(pilot, lambda: len(app.prompt.mentions.found) == 2)
+        await until(pilot, lambda: len(app.prompt.completions.found) == 2)
 
 
 async def test_recalling_an_earlier_message_does_not_open_it(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ async def test_recalling_an_earlier_message_does_not_open_it(tmp_path: Path) -> 
         app.prompt.past.add("what is in @pre")
         await pilot.press("up")
         await pilot.pause(0.1)
-        assert not app.prompt.mentions.is_open
+        assert not app.prompt.completions.is_open
         await pilot.press("up")
         assert app.prompt.text == "what is in @read"
 
@@ -148,13 +148,13 @@ async def test_leaving_the_input_closes_it() -> None:
     async with running(session()) as (app, pilot):
         await typed(app, pilot, "@pre")
         await pilot.press("ctrl+up")
-        assert not app.prompt.mentions.is_open
+        assert not app.prompt.completions.is_open
 
 
 async def test_a_click_chooses() -> None:
     async with running(session()) as (app, pilot):
         await typed(app, pilot, "@")
-        await pilot.click(app.prompt.mentions, offset=(8, 1))
+        await pilot.click(app.prompt.completions, offset=(8, 1))
         await pilot.pause()
         assert app.prompt.text == "@laguna_tui/compose.py"
         assert app.focused is app.prompt
@@ -176,8 +176,8 @@ async def test_a_slow_search_neither_holds_up_typing_nor_shows_what_is_overtaken
         await pilot.press(*"abc")
         assert app.prompt.text == "@abc"
         gate.set()
-        await until(pilot, lambda: app.prompt.mentions.is_open)
-        assert app.prompt.mentions.chosen.label == "for @abc"
+        await until(pilot, lambda: app.prompt.completions.is_open)
+        assert app.prompt.completions.chosen.label == "for @abc"
         assert asked == ["@", "@abc"]
 
 
@@ -219,12 +219,12 @@ async def test_hostile_names_are_only_text_and_are_not_typed() -> None:
         assert_harmless(screen(app))
 
 
-@pytest.mark.parametrize(("size", "rows"), [((80, 24), ROWS), ((40, 20), FEW_ROWS)])
+@pytest.mark.parametrize(("size", "rows"), [((80, 24), 8), ((40, 12), MIN_ROWS)])
 async def test_it_is_small_and_shows_the_end_of_long_paths(size: tuple[int, int], rows: int) -> None:
     long = [Completion(0, f"@{n}", f"a/very/long/way/to/a/folder/of/files/file_{n}.py", "file") for n in range(20)]
     async with running(session(names=lambda text, cursor: long), size=size) as (app, pilot):
         await typed(app, pilot, "@")
-        assert app.prompt.mentions.size.height == rows
+        assert app.prompt.completions.size.height == rows
         assert "file_0.py" in screen(app)
         for _ in range(12):
             await pilot.press("down")

@@ -1,4 +1,4 @@
-"""The list of completions of a mention, above the input. It never has the focus: the input's keys control it.
+"""The list of completions of a mention or a command, above the input; it has no focus, the input's keys control it.
 
 Its texts are not sanitised until they are rendered.
 """
@@ -16,25 +16,26 @@ from laguna_tui.base.text import sanitize_line
 from laguna_tui.context.blocks import Completion
 from laguna_tui.tui.text_lines import MUTED, StyledText, cells, crop, crop_front
 
-# Visible rows; fewer on a small terminal, where the transcript needs them.
-ROWS, FEW_ROWS = 6, 4
-SMALL = 20
+# Visible rows: a third of the terminal, because the transcript needs the others.
+MIN_ROWS, MAX_ROWS = 4, 10
 QUOTE = '"'
 _MARK, _NO_MARK = "❯ ", "  "
 
 
-class MentionList(Widget):
+class CompletionList(Widget):
     """A list that is open while it has completions.
 
     Attributes:
         found: the completions.
         at: index of the highlighted one, which Tab and Enter choose.
+        title: a sentence about them; mostly empty.
     """
 
-    DEFAULT_CSS = Path(__file__).with_name("mention_list.tcss").read_text(encoding="utf-8")
+    DEFAULT_CSS = Path(__file__).with_name("completion_list.tcss").read_text(encoding="utf-8")
 
     found: reactive[tuple[Completion, ...]] = reactive(())
     at: reactive[int] = reactive(0)
+    title = ""
 
     class Clicked(Message):
         """Posted when a completion is clicked."""
@@ -42,6 +43,11 @@ class MentionList(Widget):
         def __init__(self, completion: Completion) -> None:
             super().__init__()
             self.completion = completion
+
+    @property
+    def count(self) -> str:
+        """The number of the highlighted completion and of all; empty while the list is closed."""
+        return f"{self.at + 1}/{len(self.found)}" if self.found else ""
 
     @property
     def is_open(self) -> bool:
@@ -53,8 +59,9 @@ class MentionList(Widget):
         """The highlighted completion, while the list is open."""
         return self.found[self.at]
 
-    def offer(self, found: Sequence[Completion]) -> None:
+    def offer(self, found: Sequence[Completion], title: str = "") -> None:
         """Show completions and highlight the first; an empty sequence closes the list."""
+        self.title = title
         if tuple(found) != self.found:
             self.found, self.at = tuple(found), 0
 
@@ -72,7 +79,7 @@ class MentionList(Widget):
         self.at = (self.at + step) % len(self.found)
 
     def watch_found(self) -> None:
-        rows = FEW_ROWS if self.app.size.height <= SMALL else ROWS
+        rows = max(MIN_ROWS, min(self.app.size.height // 3, MAX_ROWS))
         self.styles.height = min(len(self.found), rows)
         self.display = bool(self.found)
 
