@@ -156,14 +156,16 @@ class UpdateWriter:
                 yield self._update(call_id, [tool_content(text_block(self._output[call_id]))])
             case ChangeMade(call_id, change):
                 yield self._update(call_id, [diff_of(change)], [location_of(change)])
-            case ToolFinished(call_id, _, output, ok):
+            case ToolFinished(call_id, _, output, ok) as finished:
                 status: Any = "completed" if ok else "failed"
                 yield schema.ToolCallProgress(
                     session_update="tool_call_update",
                     tool_call_id=self.call(call_id),
                     status=status,
                     raw_output={"output": sanitize(output)},
-                    content=None if call_id in self._output else [tool_content(text_block(sanitize(output)))],
+                    content=None
+                    if call_id in self._output
+                    else [tool_content(text_block(sanitize(finished.for_user)))],
                 )
 
     def _update(self, call_id: int, content: list[Any], locations: list[schema.ToolCallLocation] | None = None) -> Any:

@@ -175,7 +175,7 @@ class Diagnostics:
             _TOOL,
             CommandProposal(linter.command, run.workspace.root / linter.folder, CHECK_TIMEOUT_S),
             why=_WHY.format(name=linter.name),
-            sandbox=status.sentence,
+            sandbox=status.brief,
             approval_reason=approval_reason(linter.command, status),
         )
         try:

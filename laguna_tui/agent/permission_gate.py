@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from laguna_tui.agent.permissions.destructive_commands import destruction
-from laguna_tui.agent.permissions.modes import PLAN_OFF, PLAN_ON, PLANNING, Effect, Verdict
+from laguna_tui.agent.permissions.modes import PLAN_MODE, PLAN_OFF, PLAN_ON, PLANNING, Effect, Verdict
 from laguna_tui.agent.permissions.policy import Permissions
 from laguna_tui.agent.tool_run import PermissionDenied
 from laguna_tui.base.change_proposal import ChangeProposal
@@ -24,6 +24,7 @@ from laguna_tui.base.text_diff import Sign
 
 DECLINED = "the user declined this {what}; ask what to do instead"
 DECLINED_WITH = "the user declined this {what} and says: {message}"
+_DECLINED, _YOUR_MESSAGE = "Declined.", "Your message to the model: {message}"
 
 
 class PermissionGate:
@@ -64,7 +65,7 @@ class PermissionGate:
             PermissionDenied: The mode lets none of them begin.
         """
         if self.permissions.mode is Mode.PLAN:
-            raise PermissionDenied(PLANNING)
+            raise PermissionDenied(PLANNING, _sentence(PLAN_MODE))
 
     def question(
         self, request: PermissionRequest, decided: Callable[[Verdict], None] = lambda verdict: None
@@ -82,11 +83,10 @@ class PermissionGate:
         if verdict.effect is not Effect.ASK:
             decided(verdict)
         if verdict.effect is Effect.DENY:
-            raise PermissionDenied(verdict.why)
+            raise _denied(request.proposal, verdict)
         if verdict.effect is Effect.ALLOW:
             return None
-        why = f"{verdict.why[:1].upper()}{verdict.why[1:]}."
-        warned = with_warnings(replace(request, why=why))
+        warned = with_warnings(replace(request, why=_sentence(verdict.why)))
         # A warning has to be seen each time, so there is no rule.
         rule = "" if warned.destructive or warned.unusual else self.permissions.suggest(request)
         return replace(warned, rule=rule)
@@ -101,11 +101,10 @@ class PermissionGate:
             PermissionDenied: The user declined, or forbade it meanwhile.
         """
         if not answer.allowed:
-            sentence = DECLINED_WITH if answer.message else DECLINED
-            raise PermissionDenied(sentence.format(what=_named(request.proposal), message=answer.message))
+            raise _declined(request.proposal, answer.message)
         verdict = self.permissions.decide(request)
         if verdict.effect is Effect.DENY:
-            raise PermissionDenied(verdict.why)
+            raise _denied(request.proposal, verdict)
         if answer.decision is Decision.ALWAYS and request.rule:
             try:
                 self.permissions.allow_always(request.rule)
@@ -134,7 +133,26 @@ def _unusual(proposal: Proposal) -> str:
             return unusual_characters(change.path, change.target, contents=added)
 
 
-def _named(proposal: Proposal) -> str:
+def _declined(proposal: Proposal, message: str) -> PermissionDenied:
+    """Return the refusal of the user, for the model and for the user."""
+    what, outcome = _named(proposal)
+    shown = (_DECLINED, outcome, _YOUR_MESSAGE.format(message=message) if message else "")
+    sentence = DECLINED_WITH if message else DECLINED
+    return PermissionDenied(sentence.format(what=what, message=message), " ".join(filter(None, shown)))
+
+
+def _denied(proposal: Proposal, verdict: Verdict) -> PermissionDenied:
+    return PermissionDenied(verdict.for_model, f"{_sentence(verdict.why)} {_named(proposal)[1]}")
+
+
+def _named(proposal: Proposal) -> tuple[str, str]:
+    """Return what was proposed, as a noun, and a sentence that says that it was not done."""
     if isinstance(proposal, ChangeProposal):
-        return "edit"
-    return "command" if isinstance(proposal, CommandProposal) else "call"
+        return "edit", "Nothing was changed."
+    if isinstance(proposal, CommandProposal):
+        return "command", "The command was not run."
+    return "call", "Nothing was done." if proposal.action else "The tool was not called."
+
+
+def _sentence(clause: str) -> str:
+    return f"{clause[:1].upper()}{clause[1:]}."

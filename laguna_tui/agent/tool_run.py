@@ -10,7 +10,15 @@ from laguna_tui.repo.files.workspace import Workspace
 
 
 class ToolError(Exception):
-    """A call cannot be carried out; the message is a sentence for the model that ends in what to do."""
+    """A call cannot be carried out; the message is a sentence for the model that ends in what to do.
+
+    Attributes:
+        shown: What the user is shown instead, in sentences; empty for the message.
+    """
+
+    def __init__(self, message: str, shown: str = "") -> None:
+        super().__init__(message)
+        self.shown = shown
 
 
 class PermissionDenied(ToolError):

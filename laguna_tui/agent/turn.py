@@ -309,7 +309,9 @@ class Turn:
         self._guard.take(run.call, result)
         self._answer(result.output, call_title(run.call))
         del self._running[0]
-        return ToolFinished(run.call_id, run.call.name, result.output, result.ok, run.seconds, result.full_output)
+        return ToolFinished(
+            run.call_id, run.call.name, result.output, result.ok, run.seconds, result.full_output, result.shown
+        )
 
     def _refusal(self, sentence: str) -> str:
         """Make a sentence the turn's answer, and return what the tool says of a call that is refused for it."""
@@ -324,7 +326,8 @@ class Turn:
         output = fitted(result.output, conversation.result_size, room)
         if output == result.output:
             return result
-        return ToolResult(output, result.ok, full_output=result.full_output or toolbox.keep(result.output))
+        full_output = result.full_output or toolbox.keep(result.output)
+        return ToolResult(output, result.ok, full_output=full_output, shown=result.shown)
 
     def _answer(self, text: str, label: str) -> None:
         self._conversation.add_result(text, label)

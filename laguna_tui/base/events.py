@@ -141,6 +141,7 @@ class ToolFinished(Tagged, frozen=True):
         ok: it did not fail.
         seconds: without those in which the user was asked for permission.
         full_output: the file with all of the output, or with the traceback of a tool that failed unexpectedly.
+        shown: what the user is shown instead, where the output is written for the model; empty for the output.
     """
 
     call_id: int
@@ -149,6 +150,12 @@ class ToolFinished(Tagged, frozen=True):
     ok: bool
     seconds: float
     full_output: str | None = None
+    shown: str = ""
+
+    @property
+    def for_user(self) -> str:
+        """What the user is shown of it."""
+        return self.shown or self.output
 
 
 class ToolProgress(Tagged, frozen=True):

@@ -201,7 +201,8 @@ class _Actions:
         shown = self._output.pop(event.call_id, None)
         if line or shown is not None:
             self.end_line()
-        self._log.write(f"{line}  {_result(event)}, {event.seconds:.2f} s\n")
+        result = sanitize_line(event.shown) if event.shown else f"{_result(event)}, {event.seconds:.2f} s"
+        self._log.write(f"{line}  {result}\n")
         self._open = False
 
 

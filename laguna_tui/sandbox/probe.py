@@ -1,6 +1,6 @@
 """Finds the sandbox that works on this machine by running a program in each.
 
-If none works, every command asks first.
+If none works, every command needs approval.
 """
 
 import os
@@ -36,7 +36,7 @@ class SandboxStatus:
 
     Attributes:
         kind: Which one.
-        sentence: What it enforces, for the doctor and for approvals.
+        sentence: What it enforces, for the doctor.
         gaps: What it does not enforce, a clause each.
         tried: The sandboxes that do not work here, each with the reason.
         remedy: How to get a better one; empty when there is none.
@@ -50,7 +50,24 @@ class SandboxStatus:
     remedy: str = ""
     program: str = ""
 
+    @property
+    def brief(self) -> str:
+        """What it enforces, as a short sentence for approvals; empty without a sandbox."""
+        return "" if self.kind is SandboxKind.NONE else f"Sandbox ({self.kind.value}): {_ENFORCED}."
 
+    @property
+    def limits(self) -> str:
+        """What a user should know once about a weak sandbox, or about none; empty for the others."""
+        limits = _LIMITS.get(self.kind, "").format(why="; ".join(self.tried))
+        return f"{limits} To get a better sandbox, {self.remedy}." if limits and self.remedy else limits
+
+
+_LIMITS = {
+    SandboxKind.LANDLOCK: "Commands run under Landlock ({why}). It can neither protect this folder's git hooks and"
+    " configuration nor hide files with secrets in it, so every command that may write or read these needs your"
+    " approval.",
+    SandboxKind.NONE: "Commands run without a sandbox ({why}), so every command needs your approval.",
+}
 _ENFORCED = "no network, no credentials, and writes only to this folder and a private temporary one"
 _BUBBLEWRAP_GAPS = (
     "a new file that git, assistants or editors would execute is moved away: at once at the top of the folder, within a"
@@ -90,7 +107,7 @@ def _linux() -> SandboxStatus:
         return _none((reason, why), remedy)
     sentence = (
         f"Commands run under Landlock: {_ENFORCED}; but they could change this folder's git hooks, so every command "
-        f"that may write asks first ({reason})."
+        f"that may write needs approval ({reason})."
     )
     return SandboxStatus(SandboxKind.LANDLOCK, sentence, gaps(landlock_abi()), (reason,), remedy)
 
@@ -149,7 +166,7 @@ def _sandbox_exec() -> SandboxStatus:
 
 def _none(tried: tuple[str, ...], remedy: str) -> SandboxStatus:
     reasons = "; ".join(tried)
-    sentence = f"Commands run without a sandbox, so every command asks first ({reasons})."
+    sentence = f"Commands run without a sandbox, so every command needs approval ({reasons})."
     return SandboxStatus(SandboxKind.NONE, sentence, ("nothing is enforced",), tried, remedy)
 
 
@@ -164,6 +181,7 @@ _NAMING = frozenset("basename df dirname du echo false id ls pwd realpath stat t
 """Programs that write nothing whatever their arguments, and read no file's contents."""
 _READING = frozenset("cat cmp cut grep head md5sum nl sha256sum tail tr wc".split())
 """Programs that write nothing whatever their arguments, and read the contents of files."""
+_NO_SANDBOX, _MAY_WRITE = "there is no sandbox", "it may write, and Landlock protects less"
 _JOINS = frozenset(";|&$()<>`\n\r\\!{}")
 
 
@@ -174,7 +192,7 @@ def approval_reason(command: str, status: SandboxStatus, unhidden: Callable[[], 
         unhidden: Returns what a command that reads files can read against the user's wishes; see `CommandRunner`.
     """
     if status.kind is SandboxKind.NONE:
-        return status.sentence
+        return _NO_SANDBOX
     if status.kind is not SandboxKind.LANDLOCK:
         return ""
     program = _only_program(command)
@@ -182,7 +200,7 @@ def approval_reason(command: str, status: SandboxStatus, unhidden: Callable[[], 
         return ""
     if program in _READING:
         return unhidden()
-    return "it may write, and Landlock cannot keep it from changing this folder's git hooks and configuration"
+    return _MAY_WRITE
 
 
 def _only_program(command: str) -> str:

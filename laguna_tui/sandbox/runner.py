@@ -48,8 +48,8 @@ MAX_REMEMBERED = 32
 MAX_SAVED_BYTES = 1 << 30
 """Most bytes on disk of all outputs of a session; the oldest go first."""
 
-_SECRETS_NOT_HIDDEN = "it may read files with secrets, such as {path}, and Landlock cannot hide them"
-_RULES_NOT_HELD = "it may read what your rules keep from the model, and Landlock cannot hide it"
+_SECRETS_NOT_HIDDEN = "it may read files with secrets, such as {path}"
+_RULES_NOT_HELD = "it may read files that the rules keep from the model"
 _VARIABLES = {"PYTHONUNBUFFERED": "1", "GIT_EDITOR": "true"}
 """Set for a model's commands, so that output before a time limit is seen, and nothing waits for an editor."""
 
@@ -82,6 +82,7 @@ class CommandRunner:
         self._workspace = workspace
         self._walk = FolderWalk(Path(os.path.realpath(workspace)))
         self._limit = ""
+        self._limits_explained = False
         self._results = results or platformdirs.user_cache_path(APP) / "results"
         self._probe = probe
         self._shows = shows
@@ -107,6 +108,12 @@ class CommandRunner:
     def status(self) -> SandboxStatus:
         """The sandbox that a model's commands run in."""
         return self._probe()
+
+    def take_limits(self) -> str:
+        """Return what the user should know about the sandbox, the first time; empty from then on."""
+        with self._lock:
+            explained, self._limits_explained = self._limits_explained, True
+        return "" if explained else self.status.limits
 
     def policy(self, *, network: bool = False, secrets: bool = False) -> SandboxPolicy:
         """Return what a program may do in the sandbox under the user's present rules.

@@ -93,7 +93,7 @@ class _PartWriter:
             case ToolStarted(call_id, name, arguments):
                 self._calls[call_id] = self._add(PartKind.CALL, "", call_text(name, arguments) or "?")
             case ToolFinished(call_id) if call_id in self._calls:
-                self._calls.pop(call_id).text = _command_output(event.output)
+                self._calls.pop(call_id).text = _command_output(event.for_user)
             case ChangeMade(change=change):
                 self._add(PartKind.CHANGE, change.patch, change.subject)
             case TodoChanged(items):

@@ -125,7 +125,8 @@ def safe_event(event: AgentEvent) -> AgentEvent:
 
 def _safe_result(event: ToolFinished) -> ToolFinished:
     full_output = None if event.full_output is None else sanitize_line(event.full_output)
-    return replace(event, name=sanitize_line(event.name), output=sanitize(event.output), full_output=full_output)
+    name, output, shown = sanitize_line(event.name), sanitize(event.output), sanitize(event.shown)
+    return replace(event, name=name, output=output, full_output=full_output, shown=shown)
 
 
 def _safe_state(event: TodoChanged | Compacted | DraftRound) -> TodoChanged | Compacted | DraftRound:

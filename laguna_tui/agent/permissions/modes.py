@@ -30,15 +30,17 @@ class Verdict:
 
     Attributes:
         effect: Granted, asked about or refused.
-        why: The reason as a sentence without its full stop: for the user with ASK, for the model with DENY.
+        why: The reason for the user, as a sentence without its full stop.
         rule: Text of the rule that decided; empty when the mode or a default did.
         flag: With DENY because the user cannot be asked, the flag that allows it, empty for none; else None.
+        for_model: With DENY, the reason for the model, with what to do instead.
     """
 
     effect: Effect
     why: str
     rule: str = ""
     flag: str | None = None
+    for_model: str = ""
 
 
 # What each mode grants; it asks about everything else, except PLAN, which refuses it.
@@ -52,18 +54,19 @@ PLANNING = (
     "laguna-tui is in plan mode, in which nothing is changed and nothing is run; look with the reading tools, and end"
     " with a plan that the user can approve"
 )
+PLAN_MODE = "plan mode is on, so nothing is changed or run"
 PLAN_ON = (
     "Plan mode is on: only look, with the reading tools. Nothing is changed and no command is run, and calls that would"
     " are refused. End with a plan that the user can approve. A reminder says when plan mode is off."
 )
 PLAN_OFF = "Plan mode is off: files may be changed and commands run again, as far as the user allows it."
-NO_SANDBOX = "no sandbox holds on this machine, so every command is asked about"
-_GRANTED_BY_MODE = "the mode {mode} allows it"
+NO_SANDBOX = "no sandbox works on this machine, so every command needs approval"
+_GRANTED_BY_MODE = "{mode} mode allows it"
 _ASKED = {
-    RequestKind.CHANGE: "each change is asked about in the mode {mode}",
-    RequestKind.DELETE: "each deletion of a file is asked about in the mode {mode}",
-    RequestKind.COMMAND: "each command is asked about in the mode {mode}",
-    RequestKind.OTHER: "each call of a tool that is not laguna-tui's own is asked about",
+    RequestKind.CHANGE: "changes need approval in {mode} mode",
+    RequestKind.DELETE: "deleting a file needs approval in {mode} mode",
+    RequestKind.COMMAND: "commands need approval in {mode} mode",
+    RequestKind.OTHER: "tools of MCP servers need approval",
 }
 
 
@@ -73,10 +76,10 @@ def by_mode(mode: Mode, kind: RequestKind, sandboxed: bool) -> Verdict:
     Args:
         mode: The session's mode.
         kind: What the tool wants to do.
-        sandboxed: Whether a sandbox confines commands; without one each is asked about in every mode.
+        sandboxed: Whether a sandbox confines commands; without one each needs approval in every mode.
     """
     if mode is Mode.PLAN and kind is not RequestKind.READ:
-        return Verdict(Effect.DENY, PLANNING)
+        return Verdict(Effect.DENY, PLAN_MODE, for_model=PLANNING)
     if kind is RequestKind.COMMAND and not sandboxed:
         return Verdict(Effect.ASK, NO_SANDBOX)
     if kind in _GRANTED[mode]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import RLock
 
 from laguna_tui.agent.permissions.command_patterns import Match, suggestion, words_in
-from laguna_tui.agent.permissions.modes import NO_SANDBOX, PLANNING, Effect, RequestKind, Verdict, by_mode
+from laguna_tui.agent.permissions.modes import NO_SANDBOX, PLAN_MODE, PLANNING, Effect, RequestKind, Verdict, by_mode
 from laguna_tui.agent.permissions.rule_file import (
     RuleFile,
     append_rule,
@@ -49,16 +49,18 @@ from laguna_tui.repo.files.sensitive_paths import sensitive_reason, unreadable_r
 # Names that a wildcard in a command is tried on; a word that begins with one mostly means other files.
 _SECRETS = (".env", ".env.local", ".envrc", ".netrc", ".npmrc", ".pypirc", "id_rsa", "id_ed25519", "credentials.json")
 _WILDCARDS = frozenset("*?")
-_DENIED = "the rule {rule} forbids it; go on without it, or say what you need it for"
+_DENIED = "the rule {rule} forbids it"
+_WITHOUT, _SAY = "; go on without it", "; go on without it, or say what you need it for"
 _SECRET_NAMED = "the command names {path}, which {why}"
-_OWN = "these are laguna-tui's own settings, which only the user changes; go on without it"
-_ALWAYS = "it is always asked about: {why}"
-_OUTSIDE = "the path leads out of the folder"
-_ASKS = "the rule {rule} asks about it"
-_MAYBE = "what it runs is known only once it does, and the rule {rule} restricts commands"
+_OWN = "these are laguna-tui's own settings, which only the user changes"
+_ALWAYS = "it always needs approval: {why}"
+_OUTSIDE = "the path is outside the folder"
+_ASKS = "the rule {rule} requires approval"
+_MAYBE = "what it runs cannot be known in advance, and the rule {rule} restricts commands"
 _ALLOWED = "the rule {rule} allows it"
 _READ_ASKS = "the rule {rule} restricts reading it, and reading is never asked about; go on without it"
-_NOT_ASKED = "{why}, and here nobody can be asked{flag}; go on without it, and tell the user"
+_NOT_ASKED = "{why}, and here nobody can be asked"
+_NOT_ASKED_MODEL = "{why}{flag}; go on without it, and tell the user"
 _FLAG = " (the user can allow it with {flag})"
 _NO_FLAG = " (no flag allows it: the user has to start laguna-tui in a terminal)"
 _MODE_REFUSED = "the mode {mode} is not available now: {broken}"
@@ -184,7 +186,8 @@ class Permissions:
         if verdict.effect is Effect.ASK and self.headless:
             flag = _flag(request, self._root, now)
             hint = _FLAG.format(flag=flag) if flag else _NO_FLAG
-            return Verdict(Effect.DENY, _NOT_ASKED.format(why=verdict.why, flag=hint), verdict.rule, flag)
+            why = _NOT_ASKED.format(why=verdict.why)
+            return Verdict(Effect.DENY, why, verdict.rule, flag, _NOT_ASKED_MODEL.format(why=why, flag=hint))
         return verdict
 
     def suggest(self, request: PermissionRequest) -> str:
@@ -220,7 +223,7 @@ class Permissions:
         for rule in sorted(rules.deny | rules.ask):
             if restricts(rule, subject):
                 return _READ_ASKS.format(rule=rule.text)
-        return next(_secrets(subject, rules), "")
+        return next(map(unreadable_reason, _secrets(subject, rules)), "")
 
     def command_path_rules(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return globs of what rules keep commands from reading, and from changing, relative to the folder."""
@@ -301,19 +304,19 @@ def _verdicts(request: PermissionRequest, subject: Subject, now: Circumstances) 
 
 
 def _denials(subject: Subject, now: Circumstances) -> Iterator[Verdict]:
-    for rule in sorted(now.rules.deny):
-        if restricts(rule, subject) is Match.YES:
-            yield Verdict(Effect.DENY, _DENIED.format(rule=rule.text), rule.text)
-    for rule in reading_restricted(now.rules, subject):
-        yield Verdict(Effect.DENY, _DENIED.format(rule=rule.text), rule.text)
+    matching = (rule for rule in sorted(now.rules.deny) if restricts(rule, subject) is Match.YES)
+    for rule in (*matching, *reading_restricted(now.rules, subject)):
+        why = _DENIED.format(rule=rule.text)
+        yield Verdict(Effect.DENY, why, rule.text, for_model=why + _SAY)
     for path in subject.paths:
         whole = Path(os.path.normpath(subject.root / path))
         if any(map(whole.is_relative_to, now.settings)):
-            yield Verdict(Effect.DENY, _OWN)
-    for why in _secrets(subject, now.rules):
-        yield Verdict(Effect.DENY, why)
+            yield Verdict(Effect.DENY, _OWN, for_model=_OWN + _WITHOUT)
+    for path in _secrets(subject, now.rules):
+        why = f"{path} {sensitive_reason(path)}"
+        yield Verdict(Effect.DENY, why, for_model=unreadable_reason(path))
     if now.mode is Mode.PLAN:
-        yield Verdict(Effect.DENY, PLANNING)
+        yield Verdict(Effect.DENY, PLAN_MODE, for_model=PLANNING)
 
 
 def _questions(subject: Subject, now: Circumstances) -> Iterator[Verdict]:
@@ -346,13 +349,9 @@ def _secret_named(word: str) -> str:
 
 
 def _secrets(subject: Subject, rules: RuleSet) -> Iterator[str]:
-    """Yield why paths must not be used because of secrets, unless a rule that names such files allows it."""
-    if any(names_secrets(rule) and allows(rule, subject) for rule in rules.allow):
-        return
-    for path in subject.paths:
-        why = unreadable_reason(path)
-        if why:
-            yield why
+    """Yield the paths that must not be used because of secrets, unless a rule that names such files allows it."""
+    if not any(names_secrets(rule) and allows(rule, subject) for rule in rules.allow):
+        yield from filter(sensitive_reason, subject.paths)
 
 
 def suggested(request: PermissionRequest, root: Path, now: Circumstances) -> str:

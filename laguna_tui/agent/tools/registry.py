@@ -121,8 +121,10 @@ class Toolbox:
         try:
             return self._store.limited(self._result(tool, arguments, run))
         except PermissionDenied as error:
-            return replace(failure(str(error)), denied=True)
-        except (ToolError, WorkspaceError) as error:
+            return replace(failure(str(error), error.shown), denied=True)
+        except ToolError as error:
+            return failure(str(error), error.shown)
+        except WorkspaceError as error:
             return failure(str(error))
         except OSError as error:
             return failure(f"{name} could not work ({error.strerror}); try again, or ask for less")

@@ -134,7 +134,7 @@ def test_a_check_is_permitted_once_for_its_folder(ruff):
     ruff.write("b.py", "bad\n")
     (request,) = ruff.asked
     assert isinstance(request.proposal, CommandProposal)
-    assert (request.tool, request.sandbox) == ("shell", "There is no sandbox.")
+    assert (request.tool, request.sandbox) == ("shell", "")
     assert (request.proposal.folder, request.proposal.timeout_s) == (ruff.root, 120)
     assert request.proposal.command.startswith(".venv/bin/ruff check ")
     assert "ruff" in request.why

@@ -353,7 +353,7 @@ def test_where_nobody_can_be_asked_the_model_hears_which_flag_would_allow_it(ben
     tools = [tool("shell", asking, read_only=False)]
     events = list(bench.ask(tools, calls(("shell", "make test")), answer("Then not.")))
     (output,) = outputs(events)
-    assert output.startswith("error: no sandbox holds on this machine")
+    assert output.startswith("error: no sandbox works on this machine")
     assert "here nobody can be asked" in output
 
 

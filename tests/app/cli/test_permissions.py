@@ -89,4 +89,4 @@ def test_without_a_sandbox_no_mode_allows_a_command(permissions, sandbox):
     sandbox(SandboxKind.NONE)
     said = permissions("check", "make")[1]
     assert ": allow," not in said
-    assert said.count("always asked about") == 3
+    assert said.count("always needs approval") == 3

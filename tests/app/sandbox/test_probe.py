@@ -7,7 +7,7 @@ import pytest
 from laguna_tui.sandbox import probe
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus, approval_reason, explain_failure
 
-NONE = SandboxStatus(SandboxKind.NONE, "Every command asks first.")
+NONE = SandboxStatus(SandboxKind.NONE, "Every command needs approval.")
 LANDLOCK = SandboxStatus(SandboxKind.LANDLOCK, "")
 BUBBLEWRAP = SandboxStatus(SandboxKind.BUBBLEWRAP, "")
 
@@ -59,17 +59,31 @@ class TestLinux:
             pytest.skip("this kernel has no Landlock")
         status = linux("echo 'bwrap: setting up uid map: Permission denied' >&2; exit 1")
         assert status.kind is SandboxKind.LANDLOCK
-        assert "asks first" in status.sentence
+        assert "every command that may write needs approval" in status.sentence
         assert status.tried and status.gaps and status.remedy
+        assert status.limits == (
+            f"Commands run under Landlock ({status.tried[0]}). It can neither protect this folder's git hooks and"
+            " configuration nor hide files with secrets in it, so every command that may write or read these needs your"
+            f" approval. To get a better sandbox, {status.remedy}."
+        )
+        assert status.brief == (
+            "Sandbox (landlock): no network, no credentials, and writes only to this folder and a private temporary"
+            " one."
+        )
 
     def test_without_any_sandbox_every_command_asks(self, linux):
         status = linux(None, landlock=0)
         assert status.kind is SandboxKind.NONE
         assert status.sentence == (
-            "Commands run without a sandbox, so every command asks first (bubblewrap is not installed; this kernel has "
-            "no Landlock)."
+            "Commands run without a sandbox, so every command needs approval (bubblewrap is not installed; this kernel "
+            "has no Landlock)."
         )
-        assert "apt install bubblewrap" in status.remedy
+        assert status.limits == (
+            "Commands run without a sandbox (bubblewrap is not installed; this kernel has no Landlock), so every"
+            " command needs your approval. To get a better sandbox, install bubblewrap with your package manager (apt install"
+            " bubblewrap)."
+        )
+        assert status.brief == ""
 
     def test_an_old_landlock_is_not_used(self, linux):
         assert linux(None, landlock=2).kind is SandboxKind.NONE
@@ -104,7 +118,7 @@ def test_this_machine_is_probed_once():
 
 
 def test_without_a_sandbox_every_command_asks():
-    assert approval_reason("ls", NONE) == NONE.sentence
+    assert approval_reason("ls", NONE) == "there is no sandbox"
 
 
 def test_under_bubblewrap_rules_decide():
@@ -141,4 +155,4 @@ def test_under_landlock_what_reads_files_asks_where_something_in_reach_should_be
     ],
 )
 def test_under_landlock_everything_else_asks_every_time(command):
-    assert "Landlock cannot keep" in approval_reason(command, LANDLOCK)
+    assert approval_reason(command, LANDLOCK) == "it may write, and Landlock protects less"

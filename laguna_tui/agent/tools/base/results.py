@@ -60,6 +60,7 @@ class ToolResult:
         excerpt: The part of a file that it shows, as it is in the file.
         command: The command that it ran to its end.
         denied: Whether it did not run because the user, a rule or the mode did not allow it.
+        shown: What the user is shown instead of `output`; empty for `output`.
     """
 
     output: str
@@ -69,11 +70,12 @@ class ToolResult:
     excerpt: str = ""
     command: CommandEnd | None = None
     denied: bool = False
+    shown: str = ""
 
 
-def failure(message: str) -> ToolResult:
-    """Return a result that says what went wrong and what to do."""
-    return ToolResult(f"error: {message}", ok=False)
+def failure(message: str, shown: str = "") -> ToolResult:
+    """Return a result that says what went wrong and what to do; `shown` says it to the user."""
+    return ToolResult(f"error: {message}", ok=False, shown=shown)
 
 
 class ResultStore:

@@ -111,6 +111,8 @@ def _command(services: ToolServices, run: ToolRun, wanted: ShellArguments) -> To
     timeout_s = min(wanted.timeout or TIMEOUT_S, LONGEST_S)
     limit = commands.limit
     request = _request(run, wanted, timeout_s, commands)
+    if request.approval_reason and (limits := commands.take_limits()):
+        run.emit(Notice(limits))
     answer = run.ask(request)
     command = wanted.cmd if answer.edited is None else answer.edited
     folder = run.workspace.root
@@ -211,7 +213,7 @@ def _request(run: ToolRun, wanted: ShellArguments, timeout_s: int, commands: "Co
     return PermissionRequest(
         NAME,
         CommandProposal(wanted.cmd, run.workspace.root, timeout_s, wanted.background),
-        sandbox=status.sentence,
+        sandbox=status.brief,
         approval_reason=approval_reason(wanted.cmd, status, commands.unhidden) or commands.limit,
         network=status.kind is not SandboxKind.NONE,
     )

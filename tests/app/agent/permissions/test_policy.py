@@ -55,8 +55,8 @@ def test_plan_mode_denies_what_a_rule_allows_and_says_to_end_in_a_plan():
     ):
         verdict = here.decide(request)
         assert verdict.effect is DENY
-        assert "plan mode" in verdict.why
-        assert "end with a plan" in verdict.why
+        assert verdict.why == "plan mode is on, so nothing is changed or run"
+        assert "end with a plan" in verdict.for_model
 
 
 def test_without_a_sandbox_a_command_is_asked_about_even_if_a_rule_allows_it():
@@ -99,10 +99,11 @@ def test_nobody_to_ask_is_a_denial_that_names_the_flag():
     here = permissions(headless=True)
     verdict = here.decide(command("pytest -q"))
     assert verdict.effect is DENY
-    assert "--allow 'shell(pytest …)'" in verdict.why
-    assert "--allow 'edit(src/a.py)'" in here.decide(change("src/a.py")).why
-    assert "--mode auto" in here.decide(command("python -c 'print(1)'")).why
-    assert "no flag allows it" in here.decide(change(".vscode/x", approval_reason="editors run it")).why
+    assert verdict.why == "commands need approval in ask mode, and here nobody can be asked"
+    assert "--allow 'shell(pytest …)'" in verdict.for_model
+    assert "--allow 'edit(src/a.py)'" in here.decide(change("src/a.py")).for_model
+    assert "--mode auto" in here.decide(command("python -c 'print(1)'")).for_model
+    assert "no flag allows it" in here.decide(change(".vscode/x", approval_reason="editors run it")).for_model
 
 
 def test_a_flag_that_a_denial_names_does_allow_the_request():

@@ -26,7 +26,7 @@ from laguna_tui.sandbox.running_command import CommandResult
 from laguna_tui.undo.undo import CheckpointError
 from tests.app.approvers import YES
 
-NO_SANDBOX = SandboxStatus(SandboxKind.NONE, "There is no sandbox.")
+NO_SANDBOX = SandboxStatus(SandboxKind.NONE, "There is no sandbox.", tried=("there is none",))
 
 
 class Bench:
@@ -108,8 +108,18 @@ def test_it_runs_in_the_projects_folder_in_bash(bench):
 
 def test_output_is_passed_on_as_it_comes(bench):
     bench.run(cmd="printf 'one\\ntwo'")
-    assert "".join(each.text for each in bench.emitted) == "one\ntwo"
-    assert {(type(each), each.call_id) for each in bench.emitted} == {(ToolProgress, 7)}
+    output = [each for each in bench.emitted if isinstance(each, ToolProgress)]
+    assert "".join(each.text for each in output) == "one\ntwo"
+    assert {each.call_id for each in output} == {7}
+
+
+def test_the_limits_of_the_sandbox_are_explained_once(bench):
+    for _ in range(2):
+        bench.run(cmd="true")
+    assert [each.text for each in bench.emitted if isinstance(each, Notice)] == [
+        "Commands run without a sandbox (there is none), so every command needs your approval."
+    ]
+    assert {request.approval_reason for request in bench.asked} == {"there is no sandbox"}
 
 
 def test_the_user_is_asked_about_exactly_what_would_run(bench):
@@ -117,8 +127,8 @@ def test_the_user_is_asked_about_exactly_what_would_run(bench):
     [request] = bench.asked
     assert request.tool == "shell"
     assert request.proposal == CommandProposal("true", bench.root, 5, background=False)
-    assert request.sandbox == "There is no sandbox."
-    assert request.approval_reason
+    assert request.sandbox == ""
+    assert request.approval_reason == "there is no sandbox"
     assert not request.network
 
 
@@ -278,7 +288,7 @@ def test_what_was_left_running_is_told(bench):
 def test_an_output_that_is_not_kept_whole_is_told_to_the_user(bench, monkeypatch):
     monkeypatch.setattr(command_output, "MAX_FILE_BYTES", 100_000)
     bench.run(cmd="yes | head -c 1000000")
-    [notice] = [each.text for each in bench.emitted if isinstance(each, Notice)]
+    *_, notice = [each.text for each in bench.emitted if isinstance(each, Notice)]
     assert notice.startswith("Of the command's 1,000,000 bytes of output, ")
 
 
