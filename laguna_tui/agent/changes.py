@@ -15,9 +15,10 @@ from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.events import ChangeMade, Notice
 from laguna_tui.base.paths import APP, escaped
 from laguna_tui.base.permission_request import CallProposal, PermissionRequest
-from laguna_tui.repo.edits.file_changes import apply_change, with_text
+from laguna_tui.repo.edits.file_changes import apply_change, with_hunks, with_text
 from laguna_tui.repo.files.protected_paths import execution_reason
-from laguna_tui.repo.files.source_writer import TemporaryFiles
+from laguna_tui.repo.files.source_writer import ChangedError, TemporaryFiles
+from laguna_tui.repo.files.workspace import WorkspaceError
 
 if TYPE_CHECKING:
     from laguna_tui.sandbox.quarantine import Quarantine
@@ -28,9 +29,11 @@ UNFINISHED = "edits"
 _OWN = "{path} belongs to laguna-tui itself; edit another file"
 EDITED = "The user edited the change before it was made; read the file before you go on."
 EDITED_AWAY = "the user edited this change so that {path} stays as it is; ask what to do instead"
+_EDITED_AWAY_SHOWN = "Your text is the same as before. Nothing was changed."
 _MOST_NAMED = 20
 _ALWAYS = "commands may not create files that other programs execute"
 STOPPED = "the turn was stopped before this edit was made"
+_STOPPED_SHOWN = "Stopped. Nothing was changed."
 
 
 class ChangeCheckpoints(Protocol):
@@ -91,12 +94,17 @@ class Changes:
         change = proposal
         if answer.edited is not None:
             change = replace(with_text(proposal, answer.edited), notes=(EDITED,))
-            if change.kind is ChangeKind.EDIT and change.new == change.old:
-                raise ToolError(EDITED_AWAY.format(path=escaped(change.path)))
+        elif answer.hunks is not None:
+            change = with_hunks(proposal, answer.hunks)
+        if change is not proposal and change.kind is ChangeKind.EDIT and change.new == change.old:
+            raise ToolError(EDITED_AWAY.format(path=escaped(change.path)), _EDITED_AWAY_SHOWN)
         if run.cancelled():
-            raise ToolError(STOPPED)
-        with self._undoable(run, tuple(filter(None, (change.path, change.target)))):
-            apply_change(change, self.unfinished)
+            raise ToolError(STOPPED, _STOPPED_SHOWN)
+        try:
+            with self._undoable(run, tuple(filter(None, (change.path, change.target)))):
+                apply_change(change, self.unfinished)
+        except WorkspaceError as error:
+            raise ToolError(str(error), _not_written(error)) from error
         run.emit(ChangeMade(run.call_id, change))
         return change
 
@@ -131,6 +139,14 @@ class Changes:
                     run.note_change()
             except CheckpointError as error:
                 run.emit(Notice(f"{str(error)[:1].upper()}{str(error)[1:]}."))
+
+
+def _not_written(error: WorkspaceError) -> str:
+    """Return why a change could not be written, for the user."""
+    why, _, state = str(error).partition("; ")
+    # After the reason, a changed file's error says what the model should do, the others the state of the file.
+    is_unchanged = isinstance(error, ChangedError) or state == "nothing was changed"
+    return f"Nothing was changed: {why}." if is_unchanged else f"Not written: {error}."
 
 
 def _check_owner(proposal: ChangeProposal) -> None:

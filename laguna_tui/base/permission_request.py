@@ -1,12 +1,12 @@
 """What a tool asks permission for, and what the user answers, as values."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Protocol
 
-from laguna_tui.base.change_proposal import ChangeProposal
+from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.stored_json import Tagged
 
 
@@ -90,6 +90,12 @@ class PermissionRequest:
     destructive: str = ""
     unusual: str = ""
 
+    @property
+    def has_hunks(self) -> bool:
+        """Whether an answer may accept some of its hunks only."""
+        proposal = self.proposal
+        return isinstance(proposal, ChangeProposal) and proposal.kind is ChangeKind.EDIT and len(proposal.hunks) > 1
+
 
 class Decision(Enum):
     """The user's decision. ALWAYS: yes, and the request's rule is written."""
@@ -108,11 +114,20 @@ class PermissionAnswer:
         decision: yes or no.
         message: what the user tells the model with a NO; usually empty.
         edited: the file's text or the command as the user edited it; None if unchanged.
+        hunks: with a YES to an edit, the indices of the hunks that may be written; None for all.
     """
 
     decision: Decision
     message: str = ""
     edited: str | None = None
+    hunks: tuple[int, ...] | None = None
+
+    @classmethod
+    def of_hunks(cls, accepted: Sequence[int], count: int) -> "PermissionAnswer":
+        """Return the answer to an edit of `count` hunks of which the user accepts some, none or all."""
+        if not accepted:
+            return cls(Decision.NO)
+        return cls(Decision.YES, hunks=tuple(accepted) if len(accepted) < count else None)
 
     @property
     def allowed(self) -> bool:

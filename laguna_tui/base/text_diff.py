@@ -7,7 +7,7 @@ Lines come without their line breaks; a final line break that is added or remove
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise, zip_longest
@@ -85,21 +85,62 @@ def diff_texts(before: str, after: str) -> tuple[Hunk, ...]:
 
     A line's carriage return counts only where nothing else differs.
     """
-    newline = "\n" if "\n" in before or "\n" in after else "\r"
-    raw_old, raw_new = (text.split(newline) if text else [] for text in (before, after))
-    if all(lines[-1:] in ([], [""]) for lines in (raw_old, raw_new)):
-        # There is no line after the final line break.
-        del raw_old[-1:], raw_new[-1:]
-    old, new = ([line.removesuffix("\r") for line in lines] for lines in (raw_old, raw_new))
-    if old == new:
-        old, new = raw_old, raw_new
+    texts = _ComparedTexts(before, after)
+    return tuple(_hunk(texts.old, texts.new, runs) for runs in _by_hunk(texts.runs))
+
+
+def accept_hunks(before: str, after: str, accepted: Collection[int]) -> str:
+    """Return the text before with some of the changes.
+
+    Args:
+        before: the text before.
+        after: the text after.
+        accepted: indices of the hunks in `diff_texts` that are applied.
+    """
+    texts = _ComparedTexts(before, after)
+    chosen = {run for index, runs in enumerate(_by_hunk(texts.runs)) if index in accepted for run in runs}
+    lines: list[str] = []
+    for run, following in zip_longest(texts.runs, texts.runs[1:]):
+        lines += texts.raw_new[run.c : run.d] if run in chosen else texts.raw_old[run.a : run.b]
+        if run.same and following in chosen:
+            # Its carriage return belongs to the line break, which it has only because of what follows, or has no more.
+            lines[-1] = texts.raw_new[run.d - 1]
+    end = texts.newline if texts.ends_in_newline and lines else ""
+    return texts.newline.join(lines) + end
+
+
+class _ComparedTexts:
+    """Two texts as lines.
+
+    Attributes:
+        newline: what divides the lines.
+        raw_old, raw_new: the lines, with the carriage return before the newline.
+        old, new: the lines as they are compared.
+        ends_in_newline: whether both texts do; there is no line after it.
+        runs: the runs of equal and of different lines.
+    """
+
+    def __init__(self, before: str, after: str) -> None:
+        self.newline = "\n" if "\n" in before or "\n" in after else "\r"
+        self.raw_old, self.raw_new = (text.split(self.newline) if text else [] for text in (before, after))
+        self.ends_in_newline = all(lines[-1:] in ([], [""]) for lines in (self.raw_old, self.raw_new))
+        if self.ends_in_newline:
+            del self.raw_old[-1:], self.raw_new[-1:]
+        self.old, self.new = ([line.removesuffix("\r") for line in lines] for lines in (self.raw_old, self.raw_new))
+        if self.old == self.new:
+            self.old, self.new = self.raw_old, self.raw_new
+        self.runs = list(line_runs(self.old, self.new))
+
+
+def _by_hunk(all_runs: Iterable[LineRun]) -> list[list[LineRun]]:
+    """Return the runs that differ, those of a hunk together."""
     hunks: list[list[LineRun]] = []
-    for run in line_runs(old, new):
+    for run in all_runs:
         if not run.same and hunks and run.a - hunks[-1][-1].b <= 2 * CONTEXT_LINES:
             hunks[-1].append(run)
         elif not run.same:
             hunks.append([run])
-    return tuple(_hunk(old, new, runs) for runs in hunks)
+    return hunks
 
 
 def line_runs(before: Sequence[str], after: Sequence[str]) -> Iterator[LineRun]:

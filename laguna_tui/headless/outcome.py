@@ -221,7 +221,12 @@ def request_object(request: PermissionRequest) -> dict[str, object]:
 
 def answer_object(answer: PermissionAnswer) -> dict[str, object]:
     """Return the user's answer for JSON."""
-    return {"decision": answer.decision.value, "message": answer.message, "edited": answer.edited is not None}
+    return {
+        "decision": answer.decision.value,
+        "message": answer.message,
+        "edited": answer.edited is not None,
+        "hunks": answer.hunks,
+    }
 
 
 def change_object(change: ChangeProposal) -> dict[str, object]:

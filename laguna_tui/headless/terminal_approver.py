@@ -24,6 +24,7 @@ from laguna_tui.base.permission_request import (
 )
 from laguna_tui.base.review_text import ReviewLine, content_line, head_and_tail, review_line, review_lines
 from laguna_tui.base.text import sanitize_line
+from laguna_tui.base.text_diff import unified
 from laguna_tui.base.units import plural
 from laguna_tui.headless.external_editor import EditorError, edit_text
 
@@ -34,6 +35,10 @@ _TERMINAL = "/dev/tty"
 _QUESTION = "{what}? [y]es, [N]o, no with a [m]essage{more}: "
 _SHOW = ", [s]how all"
 _EDIT, _NETWORK, _ALWAYS = ", [e]dit", ", yes [w]ith network", ", [a]lways in this folder: {rule}"
+_HUNKS = ", [h]unk by hunk"
+_HUNK = "Accept hunk {number} of {count}? [y]es, [N]o, [a]ll the rest, [d]ecline the rest: "
+_HUNK_ANSWERS = {"y": True, "yes": True, "a": True, "all": True, "": False, "n": False, "no": False, "d": False}
+_REST = ("a", "all", "d")
 _MESSAGE = "Message to the model: "
 _HIDDEN = "[{count:,} {rows} not shown]"
 _ROWS = 15
@@ -137,6 +142,7 @@ def _question(request: PermissionRequest, hidden: bool) -> str:
             what = f"Make this {change.kind.value}"
     more = _SHOW if hidden else ""
     more += _EDIT if _editable(request) is not None else ""
+    more += _HUNKS if request.has_hunks else ""
     more += _NETWORK if _takes_network(request) else ""
     more += _ALWAYS.format(rule=sanitize_line(request.rule)) if request.rule else ""
     return _QUESTION.format(what=what, more=more)
@@ -208,9 +214,28 @@ class TerminalApprover:
             return PermissionAnswer(Decision.NO, message=message or "")
         if line.lower() in ("e", "edit"):
             return self._edited(request)
+        if line.lower() in ("h", "hunks") and isinstance(request.proposal, ChangeProposal) and request.has_hunks:
+            return self._by_hunk(request.proposal, cancelled)
         decision = _ANSWERS.get(line.lower())
         possible = {Decision.ALWAYS: bool(request.rule), Decision.YES_WITH_NETWORK: _takes_network(request)}
         return PermissionAnswer(decision) if decision is not None and possible.get(decision, True) else None
+
+    def _by_hunk(self, change: ChangeProposal, cancelled: Callable[[], bool]) -> PermissionAnswer:
+        """Ask about each hunk; the end of input declines all of them."""
+        accepted: list[int] = []
+        rest: bool | None = None
+        for index, hunk in enumerate(change.hunks):
+            if rest is None:
+                self._log.write("".join(f"  {content_line(line)}\n" for line in unified((hunk,))))
+            answer = rest
+            while answer is None:
+                line = self._line(_HUNK.format(number=index + 1, count=len(change.hunks)), cancelled)
+                if line is None:
+                    return PermissionAnswer(Decision.NO)
+                answer = _HUNK_ANSWERS.get(line.lower())
+                rest = answer if line.lower() in _REST else None
+            accepted += [index] if answer else []
+        return PermissionAnswer.of_hunks(accepted, len(change.hunks))
 
     def _edited(self, request: PermissionRequest) -> PermissionAnswer | None:
         """Return a yes to the text as the user edits it; None if it was not changed, or cannot be edited."""

@@ -212,7 +212,7 @@ class LagunaApp(ChatApp):
     def _decline(self) -> None:
         if self.modes.asking:
             self.modes.choose("n")
-        else:
+        elif not self.approvals.go_back():
             self.action_stop()
 
     # -- commands

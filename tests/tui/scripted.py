@@ -40,7 +40,7 @@ from laguna_tui.base.events import (
 )
 from laguna_tui.base.permission_request import CommandProposal, Decision, PermissionAnswer, PermissionRequest
 from laguna_tui.base.settings import Settings
-from laguna_tui.repo.files.workspace import Workspace, WorkspaceError
+from laguna_tui.repo.files.workspace import Workspace
 from laguna_tui.session.session import Chat, Models, Session
 from laguna_tui.session.values import ModelChoice, SessionInfo
 
@@ -146,11 +146,11 @@ class PlayedChat(Chat):
             run = ToolRun(Workspace(proposal.root), 70, told.append, lambda request: answer, self.cancelled.is_set)
             self._changes.make(run, "edit", proposal)
             yield from told
-            output, ok = f"Changed `{proposal.path}`.", True
-        except (ToolError, WorkspaceError) as error:
-            output, ok = f"error: {error}", False
+            finished = ToolFinished(70, "edit", f"Changed `{proposal.path}`.", True, 0.02)
+        except ToolError as error:
+            finished = ToolFinished(70, "edit", f"error: {error}", False, 0.02, shown=error.shown)
         self.ended.set()
-        yield ToolFinished(70, "edit", output, ok, 0.02)
+        yield finished
 
 
 class PlayedModels(Models):

@@ -8,13 +8,14 @@ import errno
 import os
 import re
 import stat
+from collections.abc import Collection, Iterator, Sequence
 
 from msgspec.structs import replace
 
 from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.paths import escaped
 from laguna_tui.base.text import sanitize_line
-from laguna_tui.base.text_diff import diff_texts, line_runs
+from laguna_tui.base.text_diff import Hunk, Sign, accept_hunks, diff_texts, line_runs
 from laguna_tui.repo.edits.edit_files import (
     EditError,
     check_text,
@@ -43,6 +44,12 @@ _NAME_BYTES = 255
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+\Z")
 _LINE_BREAK = re.compile("\r\n|\n|\r")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_DECLINED_HUNKS = (
+    "The user declined {declined} of {count} hunks of this edit, so these lines are as they were before it; ask what to"
+    " do instead:"
+)
+# What the model reads of declined hunks: it wrote them itself.
+_DECLINED_LINES, _DECLINED_CHARS = 20, 200
 _NEW_FILE = TextFile("", "utf-8")
 _LINK = "{path} is a link to {target}; call again with {target}, or use shell for the link itself"
 
@@ -133,6 +140,42 @@ def with_text(change: ChangeProposal, text: str) -> ChangeProposal:
     text = text if change.kind is ChangeKind.CREATE else _like(file, text)
     new = encode(change.path, file, text)
     return replace(change, after=text, new=new, places=1, hunks=diff_texts(file.text, text), warning="", notes=())
+
+
+def with_hunks(change: ChangeProposal, accepted: Collection[int]) -> ChangeProposal:
+    """Return a proposal of EDIT with only those of its hunks that the user accepts; a note says which are declined.
+
+    Args:
+        change: the whole change.
+        accepted: indices of the hunks.
+
+    Raises:
+        EditError: the file's encoding cannot be kept.
+    """
+    text = accept_hunks(change.before, change.after, accepted)
+    file = with_charset(Workspace(change.root, change.identity), change.path, decode(change.old))
+    declined = [hunk for index, hunk in enumerate(change.hunks) if index not in accepted]
+    return replace(
+        change,
+        after=text,
+        new=encode(change.path, file, text),
+        places=len(change.hunks) - len(declined),
+        hunks=diff_texts(change.before, text),
+        warning="",
+        notes=(*change.notes, "\n".join(_declined(declined, len(change.hunks)))),
+    )
+
+
+def _declined(declined: Sequence[Hunk], count: int) -> Iterator[str]:
+    yield _DECLINED_HUNKS.format(declined=len(declined), count=count)
+    lines = [line for hunk in declined for line in (hunk.header, *_changed_lines(hunk))]
+    yield from lines[:_DECLINED_LINES]
+    if len(lines) > _DECLINED_LINES:
+        yield f"… {len(lines) - _DECLINED_LINES} more lines"
+
+
+def _changed_lines(hunk: Hunk) -> Iterator[str]:
+    return (str(line)[:_DECLINED_CHARS] for line in hunk.lines if line.sign is not Sign.KEPT)
 
 
 def apply_change(change: ChangeProposal, unfinished: TemporaryFiles | None = None) -> None:

@@ -49,6 +49,9 @@ class ApprovalPanel(Widget, can_focus=True):
         Binding("y", "choose('y')", "Yes, this once"),
         Binding("a", "choose('a')", "Always: add the rule that is shown"),
         Binding("n", "choose('n')", "No, continue without it"),
+        Binding("h", "choose('h')", "Hunk by hunk: y or n for each, a or d for all that are left"),
+        Binding("left", "choose('left')", "Previous hunk"),
+        Binding("right", "choose('right')", "Next hunk"),
         Binding("m", "choose('m')", "No, with a message to the model"),
         Binding("e", "choose('e')", "Edit it first; the change is shown before it is used"),
         Binding("w", "choose('w')", "Yes, with network (commands only)"),
@@ -104,6 +107,11 @@ class ApprovalPanel(Widget, can_focus=True):
         self._question = question
         self._update_title()
         self.refresh(layout=True)
+
+    def continue_with(self, question: Question) -> None:
+        """Show the next part of a question that the user is answering."""
+        self._answered = False
+        self.reword(question)
 
     def listen(self) -> None:
         """Take the focus, and answer to keys again."""
@@ -172,7 +180,7 @@ class ApprovalPanel(Widget, can_focus=True):
             return
         own = self._own_keys.get(event.key)
         # Also those that this question does not have: who presses one does not write.
-        answers = event.key in _ANSWERS
+        answers = event.key in _ANSWERS or any(choice.key == event.key for choice in self._choices())
         if own is None and not answers and not event.is_printable and event.key != "enter":
             return
         event.stop()

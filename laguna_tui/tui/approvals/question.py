@@ -71,7 +71,7 @@ class Choice:
     @property
     def shown_key(self) -> str:
         """The key as it is shown."""
-        return {"escape": "Esc", "tab": "Tab"}.get(self.key, self.key)
+        return {"escape": "Esc", "tab": "Tab", "left": "←", "right": "→"}.get(self.key, self.key)
 
 
 YES = Choice("y", "yes", "yes")
@@ -79,6 +79,7 @@ ALWAYS = Choice("a", "always", "always")
 NO = Choice("n", "no", "no")
 SAY_NO = Choice("m", "no, because …", "because …")
 EDIT = Choice("e", "edit first", "edit")
+HUNKS = Choice("h", "hunk by hunk", "hunks")
 NETWORK = Choice("w", "yes, with network", "network")
 STOP = Choice("escape", "no, and stop", "stop")
 ALLOWING = frozenset({YES.key, ALWAYS.key, NETWORK.key})
@@ -117,7 +118,9 @@ def question_about(entry: RequestEntry, request: PermissionRequest, width: int, 
         editable: whether the user can edit what is proposed.
     """
     proposal = request.proposal
-    choices = [YES, *([ALWAYS] if request.rule else []), NO, SAY_NO]
+    # A hunk that is not shown cannot be decided about.
+    hunks = request.has_hunks and isinstance(entry, ChangeEntry) and not entry.diff.left_out
+    choices = [YES, *([ALWAYS] if request.rule else []), NO, *([HUNKS] if hunks else []), SAY_NO]
     choices += [*([EDIT] if editable else []), *([NETWORK] if request.network else []), STOP]
     title, subject = _title(entry, proposal)
     destructive = bool(request.destructive)

@@ -18,6 +18,7 @@ from laguna_tui.base.permission_request import (
     Proposal,
 )
 from laguna_tui.tui.approvals.approval_panel import FRAME
+from laguna_tui.tui.approvals.hunk_selection import HunkSelection
 from laguna_tui.tui.approvals.question import Question, question_about
 from laguna_tui.tui.approvals.text_editor import MessageInput, TextEditor, is_editable
 from laguna_tui.tui.chat_app import ChatApp
@@ -93,6 +94,7 @@ class ApprovalController(Controller):
         self._app, self._notifier, self._panel = app, notifier, app.approval_panel
         self._approvals = Approvals()
         self._entry: RequestEntry | None = None
+        self._hunks: HunkSelection | None = None
         self._focus_offered = self._followed = False
         self._width = 0
         app.session.permissions.use_approver(self._approvals)
@@ -124,6 +126,8 @@ class ApprovalController(Controller):
     def _question(self, entry: RequestEntry) -> Question:
         assert entry.request is not None, "only what is asked about is shown"
         self._width = self._app.size.width
+        if self._hunks is not None and isinstance(entry, ChangeEntry):
+            return self._hunks.question(entry.change.subject)
         raw = self._approvals.request
         editable = raw is not None and _editable_text(raw.proposal) is not None
         return question_about(entry, entry.request, self._width - FRAME, editable=editable)
@@ -145,7 +149,9 @@ class ApprovalController(Controller):
     def _end(self) -> None:
         if self._entry is None:
             return
-        self._entry = None
+        if isinstance(self._entry, ChangeEntry) and self._hunks is not None:
+            self._entry.mark_hunks(())
+        self._entry = self._hunks = None
         self._app.update_status(asking=False)
         if isinstance(self._app.screen, TextEditor | MessageInput):
             self._app.screen.dismiss(None)
@@ -159,12 +165,40 @@ class ApprovalController(Controller):
         entry, raw = self._entry, self._approvals.request
         if entry is None or raw is None:
             return
-        if key == "m":
+        if self._hunks is not None:
+            if self._hunks.is_complete and key == "y":
+                self._answer(entry, self._hunks.answer)
+            else:
+                self._hunks.choose(key)
+                self._show_hunks()
+        elif key == "h" and isinstance(entry, ChangeEntry):
+            self._hunks = HunkSelection(entry.change)
+            self._show_hunks()
+        elif key == "m":
             self._app.push_screen(MessageInput(), partial(self._decline, entry))
         elif key == "e":
             self._edit(entry, raw.proposal)
         else:
             self._answer(entry, PermissionAnswer(_DECISIONS[key]))
+
+    def _show_hunks(self) -> None:
+        """Ask about the next hunk, or about the whole change again, and scroll to it."""
+        entry, hunks, transcript = self._entry, self._hunks, self._app.transcript
+        if not isinstance(entry, ChangeEntry):
+            return
+        entry.mark_hunks(hunks.heads() if hunks is not None else ())
+        transcript.update_rows()
+        self._panel.continue_with(self._question(entry))
+        row = entry.hunk_row(hunks.at, self._app.document.width) if hunks is not None else 0
+        self._app.call_after_refresh(lambda: transcript.call_later(transcript.show_entry, entry, row))
+
+    def go_back(self) -> bool:
+        """Ask about the whole change again instead of each hunk. Returns whether hunks were asked about."""
+        if self._hunks is None:
+            return False
+        self._hunks = None
+        self._show_hunks()
+        return True
 
     def _decline(self, entry: RequestEntry, message: str | None) -> None:
         self._answer_or_listen(entry, PermissionAnswer(Decision.NO, message=message) if message else None)

@@ -97,15 +97,18 @@ class ChangeEntry(RequestEntry, HeadlineEntry):
 
     Attributes:
         outcome: open until the change is made or declined.
+        hunks: how many hunks the user accepted, and of how many; None if not decided one by one.
     """
 
     def __init__(self, change: ChangeProposal, *, agreed: bool = False) -> None:
         super().__init__(gap=False)
         self.agreed, self.is_open = agreed, True
         self.outcome = ChangeOutcome.OPEN
+        self.hunks: tuple[int, int] | None = None
         # If the user was asked, the warning was shown beside the question.
         self._unread = change.warning if agreed else ""
         self._why = ""
+        self._heads: Sequence[TextLine] = ()
         self.show(change)
 
     def show(self, change: ChangeProposal) -> None:
@@ -124,6 +127,7 @@ class ChangeEntry(RequestEntry, HeadlineEntry):
             case ChangeKind.DELETE:
                 return (TextRun("deleted  ", "muted"), TextRun(f"−{change.removed}", "code-deleted"))
         where = f"  in {change.places} places" if change.places > 1 else ""
+        where = f"  {self.hunks[0]} of {self.hunks[1]} hunks" if self.hunks is not None else where
         return (
             TextRun(f"+{change.added}", "code-inserted"),
             TextRun(" "),
@@ -137,6 +141,16 @@ class ChangeEntry(RequestEntry, HeadlineEntry):
         if self._diff is None:
             self._diff = tinted_diff(self.change.hunks, self.change.path)
         return self._diff
+
+    def mark_hunks(self, heads: Sequence[TextLine]) -> None:
+        """Show a row above each hunk; none from now on if there are none."""
+        self._heads = heads
+        self.changed()
+
+    def hunk_row(self, number: int, width: int) -> int:
+        """Return the row of what is shown above a hunk; 0 if there is none."""
+        head = self._heads[number] if number < len(self._heads) else None
+        return next((row for row, line in enumerate(self.lay(width)) if line is head), 0)
 
     def finish(self, outcome: ChangeOutcome, why: str = "") -> None:
         """Set the outcome; `why` is the reason if the change was not made."""
@@ -168,7 +182,7 @@ class ChangeEntry(RequestEntry, HeadlineEntry):
         return [*self._warned(width), *shown]
 
     def _rows(self, width: int) -> Sequence[TextLine]:
-        return self.diff.lay(width, side_by_side=self.side_by_side)
+        return self.diff.lay(width, side_by_side=self.side_by_side, heads=self._heads)
 
     def _warned(self, width: int) -> Sequence[TextLine]:
         return bar(self._unread, width, "warning") if self._unread else ()

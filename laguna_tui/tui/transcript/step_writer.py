@@ -62,11 +62,11 @@ class StepWriter:
     def finish(self, event: ToolFinished) -> None:
         """A call has ended."""
         declined = event.call_id in self._declined and not event.ok
-        self._end_request(ChangeOutcome.NOT_MADE, event.output)
+        self._end_request(ChangeOutcome.NOT_MADE, event.for_user)
         called = self._calls.pop(event.call_id, None)
         if called is None:
             return
-        output, report = event.output, event.full_output or ""
+        output, report = event.for_user, event.full_output or ""
         if isinstance(called, CommandEntry) and event.ok:
             output, called.exit_code, called.job = command_result(event.output)
         elif event.ok:
@@ -134,6 +134,8 @@ class StepWriter:
         if self.asked is None:
             return
         self.asked.agreed = allowed
+        if isinstance(self.asked, ChangeEntry) and event.answer.hunks is not None:
+            self.asked.hunks = len(event.answer.hunks), len(self.asked.change.hunks)
         if isinstance(self.asked, CallRequestEntry):
             # The call's own entry shows the result.
             self._end_request(ChangeOutcome.NOT_MADE)

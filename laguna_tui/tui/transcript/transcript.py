@@ -50,6 +50,7 @@ class Transcript(TranscriptView, can_focus=True):
         self._typed = TypedAhead(self, hand_over) if hand_over is not None else None
         self._at: int | None = None
         self._shown: Entry | None = None
+        self._shown_row = 0
 
     def on_focus(self) -> None:
         if self._at is None:
@@ -73,25 +74,25 @@ class Transcript(TranscriptView, can_focus=True):
         self._show_cursor()
         self._reveal(self._at)
 
-    def show_entry(self, entry: Entry | None) -> None:
-        """Scroll to the top of the last entry, or to the end if all of it fits.
+    def show_entry(self, entry: Entry | None, row: int = 0) -> None:
+        """Scroll to a row of the last entry, or to the end if all of it fits.
 
         Until the user scrolls, or None is shown, a change of the view's size does it again.
         """
-        self._shown = entry
+        self._shown, self._shown_row = entry, row
         index = None if entry is None else self.document.index(entry)
         if index is None:
             return
         if self.document.top(index + 1) - self.document.top(index) > self.size.height:
-            self.scroll_to(y=self.document.top(index), animate=False)
+            self.scroll_to(y=self.document.top(index) + row, animate=False)
         else:
             self.follow()
 
     def on_resize(self, event: events.Resize) -> None:
         del event  # the base class has a handler of its own, which lays the rows out
         index = None if self._shown is None else self.document.index(self._shown)
-        if index is not None and (self.following or self.scroll_offset.y == self.document.top(index)):
-            self.call_later(self.show_entry, self._shown)
+        if index is not None and (self.following or self.scroll_offset.y == self.document.top(index) + self._shown_row):
+            self.call_later(self.show_entry, self._shown, self._shown_row)
 
     def _show_cursor(self) -> None:
         if self._at is not None and self._at < len(self.document):

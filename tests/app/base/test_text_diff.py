@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laguna_tui.base import text_diff
-from laguna_tui.base.text_diff import Sign, diff_texts, line_runs, unified
+from laguna_tui.base.text_diff import Sign, accept_hunks, diff_texts, line_runs, unified
 from tests.app.hunks import hunks_of
 
 
@@ -48,6 +48,41 @@ def test_a_long_file_of_equal_lines_shows_only_the_changed_ones():
 def test_long_files_without_common_lines_are_compared_quickly():
     hunks = diff([f"a {number}" for number in range(50_000)], [f"b {number}" for number in range(50_001)])
     assert [len(hunk.lines) for hunk in hunks] == [100_001]
+
+
+PLACES = (2, 20, 40, 60)
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("ends", ["", "newline"])
+@given(accepted=st.sets(st.integers(0, 3)))
+def test_exactly_the_accepted_hunks_are_in_the_text(newline, ends, accepted):
+    def text(changed):
+        lines = [f"line {number}{'!' if number in changed else ''}" for number in range(61)]
+        return newline.join(lines) + (newline if ends else "")
+
+    assert accept_hunks(text(()), text(PLACES), accepted) == text({PLACES[index] for index in accepted})
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "last_only"),
+    [
+        ("0\r\n" + "a\r\n" * 9 + "b", "1\r\n" + "a\r\n" * 9 + "b\r\nc", "0\r\n" + "a\r\n" * 9 + "b\r\nc"),
+        ("0\r\n" + "a\r\n" * 9 + "b\r\nc", "1\r\n" + "a\r\n" * 9 + "b", "0\r\n" + "a\r\n" * 9 + "b"),
+        ("0\n" + "a\n" * 9 + "b", "1\n" + "a\n" * 9 + "b\n", "0\n" + "a\n" * 9 + "b\n"),
+        ("0\n" + "a\n" * 9 + "b\n", "1\n" + "a\n" * 9 + "b", "0\n" + "a\n" * 9 + "b"),
+    ],
+)
+def test_a_hunk_at_the_end_brings_or_takes_the_line_break_before_it(before, after, last_only):
+    assert accept_hunks(before, after, {1}) == last_only
+    assert accept_hunks(before, after, {0}) == before.replace("0", "1")
+
+
+@given(before=st.text("ab\n\r", max_size=80), after=st.text("ab\n", max_size=80))
+def test_without_hunks_a_text_is_as_before_and_with_all_of_them_as_after(before, after):
+    assert accept_hunks(before, after, ()) == before
+    plain = before.replace("\r", "")
+    assert accept_hunks(plain, after, range(80)) == after
 
 
 LINES = st.lists(st.sampled_from("abcde"), max_size=30) | st.lists(st.integers(0, 40).map(str), max_size=60)

@@ -20,6 +20,7 @@ from laguna_tui.base.permission_request import (
     CallProposal,
     CommandProposal,
     Decision,
+    PermissionAnswer,
     PermissionRequest,
 )
 from laguna_tui.headless.terminal_approver import TerminalApprover, terminal_approver
@@ -186,6 +187,32 @@ def answered(terminal, *typed, request=COMMAND):
 def test_a_no_may_bring_a_message_to_the_model(terminal, typed):
     answer, _ = answered(terminal, *typed)
     assert (answer.decision, answer.message) == (Decision.NO, "use make test")
+
+
+TWO_HUNKS = hunks_of("@@ -1 +1 @@", "-one", "+1", "@@ -9 +9 @@", "-two", "+2", "@@ -19 +19 @@", "-three", "+3")
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [
+        ((b"y\n", b"n\n", b"y\n"), PermissionAnswer(Decision.YES, hunks=(0, 2))),
+        ((b"n\n", b"a\n"), PermissionAnswer(Decision.YES, hunks=(1, 2))),
+        ((b"y\n", b"d\n"), PermissionAnswer(Decision.YES, hunks=(0,))),
+        ((b"a\n",), PermissionAnswer(Decision.YES)),
+        ((b"d\n",), PermissionAnswer(Decision.NO)),
+        ((b"y\n", b"\x04"), PermissionAnswer(Decision.NO)),
+    ],
+)
+def test_hunks_are_decided_about_one_by_one(terminal, typed, answer):
+    request = PermissionRequest("edit", structs.replace(PROPOSAL, hunks=TWO_HUNKS, warning=""))
+    decided, shown = answered(terminal, b"h\n", *typed, request=request)
+    assert decided == answer
+    assert ", [h]unk by hunk" in shown
+    assert "  @@ -1 +1 @@\n  -one\n  +1\nAccept hunk 1 of 3? [y]es, [N]o, [a]ll the rest, [d]ecline the rest: " in shown
+
+
+def test_an_edit_of_one_hunk_has_no_hunks_to_choose(terminal):
+    assert "[h]unk" not in asked(terminal, b"n\n")[1]
 
 
 def test_a_command_may_have_the_network(terminal):

@@ -87,6 +87,53 @@ class TestAnswers:
             assert "amount" not in transcript(app)
             assert "Then not." in transcript(app)
 
+    async def test_hunks_are_accepted_one_by_one(self, project: Project) -> None:
+        """Of one the user thinks again, and the file gets exactly what is accepted."""
+        cart = "".join(f"total_{number}\n" + "\n" * 9 for number in range(4))
+        project.cart.write_text(cart)
+        chat = session(project.edit(cart, cart.replace("total", "amount")))
+        async with running(chat) as (app, pilot):
+            await asked(app, pilot)
+            await pilot.press("h")
+            await until(pilot, lambda: "Accept hunk 1 of 4 of shop/cart.py?" in screen(app))
+            assert "+1 −1   0 accepted, 0 declined, 4 left" in screen(app)
+            await pilot.press("y", "n", "left", "left", "n", "right", "y", "a")
+            await until(pilot, lambda: "Write 2 of 4 hunks to shop/cart.py?" in screen(app))
+            assert "The model sees which hunks you declined." in screen(app)
+            assert [row.strip() for row in transcript(app).splitlines() if " of 4  " in row] == [
+                "hunk 1 of 4  ✕ declined",
+                "hunk 2 of 4  ✕ declined",
+                "hunk 3 of 4  ✓ accepted",
+                "hunk 4 of 4  ✓ accepted",
+            ]
+            assert project.cart.read_text() == cart
+            await pilot.press("y")
+            await ready(app, pilot)
+            assert project.cart.read_text() == cart.replace("total_2", "amount_2").replace("total_3", "amount_3")
+            assert "shop/cart.py  +2 −2  2 of 4 hunks" in transcript(app)
+
+    async def test_declining_all_hunks_declines_the_edit(self, project: Project) -> None:
+        chat = session(project.edit(CART, CART.replace("What", "All").replace("cents", "euros")))
+        async with running(chat) as (app, pilot):
+            await asked(app, pilot)
+            await pilot.press("h", "d")
+            await until(pilot, lambda: "Decline all hunks of shop/cart.py?" in screen(app))
+            await pilot.press("y")
+            await ready(app, pilot)
+            assert project.cart.read_text() == CART
+            assert "not made" in transcript(app)
+
+    async def test_escape_goes_back_from_the_hunks_to_the_question(self, project: Project) -> None:
+        chat = session(project.edit(CART, CART.replace("What", "All").replace("cents", "euros")))
+        async with running(chat) as (app, pilot):
+            await asked(app, pilot)
+            await pilot.press("h", "escape")
+            await until(pilot, lambda: "Change shop/cart.py?" in screen(app))
+            assert "hunk 1 of 2" not in transcript(app)
+            await pilot.press("y")
+            await ready(app, pilot)
+            assert "euros" in project.cart.read_text()
+
     async def test_always_makes_later_edits_of_the_same_file_without_asking(self, project: Project) -> None:
         one = project.edit("PRICE_1 =", "COST_1 =", "shop/prices.py")
         project.prices.write_text(one.after)
@@ -341,7 +388,7 @@ class TestEditing:
             await pilot.press("y")
             await ready(app, pilot)
             assert project.cart.read_text() == "something else"
-            assert "│ error: shop/cart.py changed since" in transcript(app)
+            assert "│ Nothing was changed: shop/cart.py changed since" in transcript(app)
 
     async def test_a_new_chat_declines(self, project: Project) -> None:
         async with running(session(project.rename())) as (app, pilot):

@@ -98,10 +98,62 @@ def test_lines_that_were_indented_are_told_to_the_model_and_to_the_user(bench, c
     assert '\n        """The sum."""\n' in cart.read_text()
 
 
+def accepting(*hunks):
+    return lambda request, cancelled: PermissionAnswer.of_hunks(hunks, len(request.proposal.hunks))
+
+
+@pytest.mark.parametrize(
+    ("newline", "end", "encoding"),
+    [
+        ("\n", "\n", "utf-8"),
+        ("\r\n", "\r\n", "utf-8"),
+        ("\n", "", "utf-8"),
+        ("\n", "\n", "latin-1"),
+        ("\n", "\n", "utf-16"),
+    ],
+)
+def test_only_the_hunks_that_the_user_accepts_are_written_and_undone(bench, cart, newline, end, encoding):
+    def text(*changed):
+        lines = [
+            f"é{number} = {'new' if number in changed else 'old'}" if number % 20 == 0 else "" for number in range(41)
+        ]
+        return (newline.join(lines) + end).encode(encoding)
+
+    cart.write_bytes(text())
+    with_user = bench(accepting(0, 2))
+    result = with_user.run({"path": "shop/cart.py", "old": "old", "new": "new", "all": True})
+    assert cart.read_bytes() == text(0, 40)
+    assert result.ok
+    assert result.output.startswith(
+        "Changed `shop/cart.py` in 2 places.\n"
+        "The user declined 1 of 3 hunks of this edit, so these lines are as they were before it; ask what to do"
+        " instead:\n@@ -18,7 +18,7 @@\n-é20 = old\n+é20 = new\n1: é0 = new\n"
+    )
+    made = with_user.told[-1].change
+    assert (made.places, len(made.hunks), made.new) == (2, 2, text(0, 40))
+    with_user.undo()
+    assert cart.read_bytes() == text()
+
+
+def test_a_file_that_changed_while_its_hunks_were_decided_about_stays_as_it_is(bench, cart):
+    lines = "old\n" + "\n" * 20 + "old\n"
+    cart.write_text(lines)
+
+    def approver(request, cancelled):
+        cart.write_text("mine\n" + lines)
+        return accepting(1)(request, cancelled)
+
+    result = bench(approver).run({"path": "shop/cart.py", "old": "old", "new": "new", "all": True})
+    assert result.output == "error: shop/cart.py changed since the edit was proposed; read it and call again"
+    assert result.shown == "Nothing was changed: shop/cart.py changed since the edit was proposed."
+    assert cart.read_text() == "mine\n" + lines
+
+
 def test_an_edit_that_is_declined_changes_nothing(bench, cart):
     with_user = bench(never)
     result = with_user.run(RENAME)
     assert result.output == "error: the user declined this edit; ask what to do instead"
+    assert result.shown == "Declined. Nothing was changed."
     assert not result.ok
     assert cart.read_text() == CART
     assert [type(event) for event in with_user.told] == [PermissionAsked, PermissionAnswered]
@@ -150,7 +202,7 @@ def test_where_nobody_agrees_nothing_is_proposed(bench, cart, mode, sentence):
 def test_a_toolbox_that_was_told_of_no_edits_makes_none(root, tmp_path, cart):
     codebase = Codebase(root, tmp_path / "index")
     result = run_tool(Toolbox(FULL, Workspace(root), codebase=codebase), "edit", RENAME)
-    assert result.output.startswith("error: each change is asked about")
+    assert result.output.startswith("error: changes need approval in ask mode")
     assert "nobody can be asked" in result.output
     assert cart.read_text() == CART
 
@@ -261,7 +313,7 @@ def test_where_nobody_can_agree_what_other_programs_run_is_not_edited(bench, roo
     alone = bench(mode=Mode.ACCEPT_EDITS)
     result = alone.run(obeyed(root))
     assert result.output == (
-        "error: it is always asked about: assistants obey it, and here nobody can be asked (no flag allows it: the user"
+        "error: it always needs approval: assistants obey it, and here nobody can be asked (no flag allows it: the user"
         " has to start laguna-tui in a terminal); go on without it, and tell the user"
     )
     assert not alone.told
