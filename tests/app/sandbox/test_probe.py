@@ -80,8 +80,8 @@ class TestLinux:
         )
         assert status.limits == (
             "Commands run without a sandbox (bubblewrap is not installed; this kernel has no Landlock), so every"
-            " command needs your approval. To get a better sandbox, install bubblewrap with your package manager (apt install"
-            " bubblewrap)."
+            " command needs your approval. To get a better sandbox, install bubblewrap with your package manager (apt"
+            " install bubblewrap)."
         )
         assert status.brief == ""
 
