@@ -356,7 +356,10 @@ class TokenSequence:
             saved = self.checkpoints.at(reuse.checkpoint)
             if not self.context.load_window(saved.window):
                 return False
-        self.context.remove(reuse.keep)
+        try:
+            self.context.remove(reuse.keep)
+        except ContextError:
+            return False
         pos_min, pos_max = self.context.positions()
         return pos_max + 1 == reuse.keep and can_rewind(reuse.keep, pos_min, self.model.n_swa)
 

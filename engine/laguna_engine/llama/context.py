@@ -228,10 +228,14 @@ class Context:
         """Remove positions `start` to `end` (exclusive; None for the end) from the cache.
 
         The last batch's logits remain valid and can still be sampled from.
+
+        Raises:
+            ContextError: the memory cannot go back there, as a recurrent state mostly cannot; nothing was removed.
         """
         if start < 0 or (end is not None and end < start):
             raise RequestError(f"cannot remove positions {start} to {end}; start must be 0 or more and end after it")
-        lib.llama_memory_seq_rm(self._live_memory(), _SEQUENCE, start, -1 if end is None else end)
+        if not lib.llama_memory_seq_rm(self._live_memory(), _SEQUENCE, start, -1 if end is None else end):
+            raise ContextError(f"this model's memory cannot go back to position {start}; turn speculation off")
 
     def window_bytes(self) -> int:
         """Return the bytes that `save_window` would take now; 0 if there is nothing to save."""

@@ -13,6 +13,7 @@ from laguna_engine.errors import ContextError, EngineClosed, RequestError
 from laguna_engine.llama.context import Context, ContextOptions, DecodeStatus, Outputs
 from laguna_engine.llama.model import Model
 from laguna_engine.llama.sampler import SamplerChain
+from laguna_engine.native.library import lib
 
 OPTIONS = ContextOptions(n_ctx=256, n_batch=64, n_ubatch=16, threads=1)
 PROMPT = list(range(40, 60))
@@ -60,6 +61,15 @@ def test_all_outputs_give_a_row_for_each_token(context: Context) -> None:
     context.clear()
     context.decode(PROMPT[:5], 0)
     assert abs(context.logits() - rows[4]).max() < 1e-2
+
+
+def test_a_memory_that_cannot_go_back_is_an_error(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    context.decode(PROMPT, 0)
+    monkeypatch.setattr(lib, "llama_memory_seq_rm", lambda memory, sequence, start, end: False)
+    with pytest.raises(ContextError) as refused:
+        context.remove(10)
+    assert str(refused.value) == "this model's memory cannot go back to position 10; turn speculation off"
+    assert context.positions() == (0, len(PROMPT) - 1)
 
 
 def test_a_rewind_gives_the_same_continuation(context: Context, greedy: SamplerChain) -> None:
