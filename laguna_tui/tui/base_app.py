@@ -1,5 +1,6 @@
 """The app without a session: its widgets, its bindings, and the actions that need no model."""
 
+import asyncio
 import time
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -12,9 +13,10 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.theme import ThemeProvider
 
-from laguna_tui.base.units import plural
+from laguna_tui.base.units import plural, size
 from laguna_tui.tui import themes
 from laguna_tui.tui.approvals.approval_panel import ApprovalPanel
+from laguna_tui.tui.clipboard import OSC52_BYTES, copy_with_tool
 from laguna_tui.tui.crash import CrashSafeApp
 from laguna_tui.tui.event_sanitizer import safe_path
 from laguna_tui.tui.hint_bar import HintBar
@@ -38,6 +40,9 @@ from laguna_tui.tui.tui_settings import AUTO_THEME, TuiSettings
 from laguna_tui.tui.typed_text import TypedText, join_keys
 
 ALWAYS = ("quit", "interrupt")
+# Seconds; terminals report the focus just before the click that gave it to them.
+RAISE_S = 0.2
+TOO_LONG = "Not copied: it has {size}, and terminals take at most {limit}. Select less, or write a file with /export."
 
 
 class MainScreen(Screen[None]):
@@ -57,6 +62,7 @@ class BaseApp(CrashSafeApp):
 
     def __init__(self, settings: TuiSettings, placeholder: str) -> None:
         super().__init__(TranscriptDocument(), settings.state_dir)
+        self._raised_at, self._raising = -RAISE_S, False
         self.settings, self.keys = settings, settings.keys or OwnKeys()
         self.transcript = Transcript(self.document, self.type_in_prompt, id="transcript")
         self.speed_panel = SpeedPanel(id="speed")
@@ -170,6 +176,8 @@ class BaseApp(CrashSafeApp):
                 self.prompt.post_message(event)
 
     async def on_event(self, event: events.Event) -> None:
+        if self._only_raises(event):
+            return
         if not isinstance(event, TypedText):
             await super().on_event(event)
             return
@@ -177,6 +185,19 @@ class BaseApp(CrashSafeApp):
         self.app_focus = True
         for each in event.for_widget(self.focused):
             await super().on_event(each)
+
+    def _only_raises(self, event: events.Event) -> bool:
+        """Return whether the event is part of a click that brings the terminal to the front, and means nothing else."""
+        if isinstance(event, events.AppFocus):
+            self._raised_at = event.time
+        if not isinstance(event, events.MouseDown | events.MouseMove | events.MouseUp) or event.is_forwarded:
+            return False
+        if isinstance(event, events.MouseDown):
+            self._raising = not self.app_focus or event.time - self._raised_at < RAISE_S
+            self.app_focus = True
+        raising = self._raising
+        self._raising = raising and not isinstance(event, events.MouseUp)
+        return raising
 
     @on(ApprovalPanel.Scrolled)
     def _scroll(self, event: ApprovalPanel.Scrolled) -> None:
@@ -226,10 +247,31 @@ class BaseApp(CrashSafeApp):
         else:
             notify(self, "There is no answer to copy yet.", "warning")
 
+    @on(events.TextSelected)
+    def _copy_selected(self) -> None:
+        """Copy what the mouse has selected with Textual's own selection, such as in a page of the manual."""
+        if text := self.screen.get_selected_text():
+            self._copy(text)
+
     def _copy(self, text: str) -> None:
-        self.copy_to_clipboard(text)
-        lines = text.count("\n") + 1
-        notify(self, f"Copied {lines} {plural(lines, 'line')}.")
+        self.copy_to_clipboard(text, report=True)
+
+    def copy_to_clipboard(self, text: str, *, report: bool = False) -> None:
+        """Copy a text through the terminal, and with the desktop's tool if there is one; `report` shows which way."""
+        fits = len(text.encode()) <= OSC52_BYTES
+        if fits:
+            super().copy_to_clipboard(text)
+        self.run_worker(self._copy_with_tool(text, fits, report), group="copy")
+
+    async def _copy_with_tool(self, text: str, copied: bool, report: bool) -> None:
+        tool = await asyncio.to_thread(copy_with_tool, text)
+        if not tool and not copied:
+            sizes = {"size": size(len(text.encode())), "limit": size(OSC52_BYTES)}
+            notify(self, TOO_LONG.format(**sizes), "warning")
+        elif report:
+            lines = text.count("\n") + 1
+            way = f"with {tool}" if tool else "through the terminal (OSC 52)"
+            notify(self, f"Copied {lines} {plural(lines, 'line')} {way}.")
 
     def export_shown(self) -> None:
         """Write the conversation into the current folder, as the screen shows it."""

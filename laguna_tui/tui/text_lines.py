@@ -228,6 +228,11 @@ def cut(runs: TextRuns, spans: list[tuple[int, int]]) -> list[TextRuns]:
     return out
 
 
+def index_at(text: str, column: int) -> int:
+    """Return the offset of the character in cell `column`; at most the length of the text."""
+    return _fitting(text, column)
+
+
 def crop(text: str, width: int) -> str:
     """Return the start of the text in at most `width` cells, with an ellipsis if it was cut."""
     if cells(text) <= width:

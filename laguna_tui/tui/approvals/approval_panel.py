@@ -86,7 +86,7 @@ class ApprovalPanel(Widget, can_focus=True):
         super().__init__(id=id)
         self.display = False
         self._question: Question | None = None
-        self._answers_from = self._focused_at = 0.0
+        self._answers_from = self._focused_at = self._pressed_at = 0.0
         self._typed = TypedAhead(self, hand_over)
         # A second key must not answer the next question.
         self._answered = False
@@ -196,11 +196,15 @@ class ApprovalPanel(Widget, can_focus=True):
     def _on_paste(self, event: events.Paste) -> None:
         self._typed.keep(event)
 
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        self._pressed_at = event.time
+
     def on_click(self, event: events.Click) -> None:
         """Answer with the clicked choice, unless the click has just given the panel the focus."""
         offset = event.get_content_offset(self)
         rows = self._choice_rows()
-        early = event.time < self._focused_at + REACTION_S
+        # The button may be held for long: what counts is when it was pressed.
+        early = self._pressed_at < self._focused_at + REACTION_S
         if early or offset is None:
             return
         index = offset.y - (self.content_size.height - len(rows))

@@ -64,7 +64,9 @@ def language_row(language: str, reach: int) -> list[TextLine]:
     """Return the row above a code block that names its language, if any."""
     if not language:
         return []
-    return [TextLine((TextRun(f" {language}", "code code-label"),), lead=len(language) + 1, fill="code", reach=reach)]
+    # Nothing of it is copied, not even a line break.
+    label = TextRun(f" {language}", "code code-label")
+    return [TextLine((label,), "", len(language) + 1, "code", reach)]
 
 
 def lay_code(code: tuple[TextRuns, ...], width: int, reach: int) -> list[TextLine]:

@@ -152,7 +152,7 @@ def _rows(line: DiffLine, digits: int, reach: int) -> list[TextLine]:
         numbered = " " * len(lead) if index else lead
         sign = TextRun("  ", tone) if index else _SHOWN[line.sign]
         shown = (TextRun(numbered, f"{tone} code-label"), sign, *runs)
-        rows.append(TextLine(shown, "" if index else None, len(lead) + (2 if index else 0), tone, reach))
+        rows.append(TextLine(shown, "" if index else None, len(lead) + len(sign.text), tone, reach))
     return rows
 
 

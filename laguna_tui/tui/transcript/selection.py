@@ -1,9 +1,24 @@
-"""Block selection and copying: where the block cursor stops, and the text that is copied."""
+"""Selecting and copying: where the block cursor stops, what the mouse selects, and the text that is copied.
 
-from laguna_tui.tui.text_lines import collapse_tabs, plain
+A position is a row of the document and a column of it: characters from the left edge of the screen, gutter included.
+"""
+
+import re
+from dataclasses import dataclass
+from enum import IntEnum
+
+from laguna_tui.tui.text_lines import TextLine, collapse_tabs, next_boundary, plain
 from laguna_tui.tui.transcript.answer_entries import AnswerEntry
 from laguna_tui.tui.transcript.document import GUTTER, TranscriptDocument
 from laguna_tui.tui.transcript.entries import Entry, FiguresEntry, NoticeEntry, QuestionEntry
+
+Position = tuple[int, int]
+
+# A word as terminals select it: names, paths and addresses are whole. Anything else is selected alone.
+_WORD = re.compile(r"[\w./~@%+#:-]*[\w/]|\S")
+_BORDER = "rule"
+# Rows around a position that may belong to the same line. A line of a megabyte takes thousands.
+_NEAR_ROWS = 100
 
 
 def stops(document: TranscriptDocument) -> list[int]:
@@ -72,21 +87,110 @@ def final_answer(document: TranscriptDocument) -> str:
     return joined(answer[::-1])
 
 
-def rows_text(document: TranscriptDocument, first: tuple[int, int], last: tuple[int, int | None]) -> str:
-    """Return the text between two (row, column) positions; soft-wrapped lines are joined again.
+def rows_text(document: TranscriptDocument, first: Position, last: tuple[int, int | None]) -> str:
+    """Return the text between two positions; soft-wrapped lines are joined again.
 
-    The gutter, bullets, indents and bars are left out. A last column of None is the end of the row.
+    The gutter, bullets, indents, bars and borders are left out. A last column of None is the end of the row.
     """
     out: list[str] = []
     for row in range(first[0], min(last[0] + 1, document.height)):
-        index, inner = document.at(row)
-        line = document.line(index, inner)
+        line = document.line(*document.at(row))
+        text, lead = row_text(line)
         start = first[1] if row == first[0] else 0
         end = last[1] if row == last[0] else None
-        text = " " * GUTTER + plain(line.runs)
-        part = collapse_tabs(text[max(start, GUTTER + line.lead) : end])
+        part = collapse_tabs(text[max(start, lead) : end])
+        if _has_border(line):
+            if text.isspace():
+                continue  # a line between the rows of a table
+            part = part.rstrip()
         if line.glue is not None and out:
             out[-1] += line.glue + part
         else:
             out.append(part)
     return "\n".join(out)
+
+
+def row_text(line: TextLine) -> tuple[str, int]:
+    """Return a row as it is drawn, gutter included and borders blanked, and the column where its own text begins."""
+    shown = (" " * len(run.text) if _BORDER in run.tone.split() else run.text for run in line.runs)
+    return " " * GUTTER + "".join(shown), GUTTER + line.lead
+
+
+def _has_border(line: TextLine) -> bool:
+    """Return whether there is a border in the row's own text."""
+    text, lead = row_text(line)
+    return text[lead:] != plain(line.runs)[line.lead :]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLine:
+    """A line as it was before it was wrapped.
+
+    Attributes:
+        text: the line.
+        parts: the rows it takes: row, column of its text there, and offset in `text`.
+    """
+
+    text: str
+    parts: tuple[tuple[int, int, int], ...]
+
+    def offset(self, position: Position) -> int:
+        """Return the offset of a position on one of the rows; one left of the text is its first character."""
+        row, column = position
+        start, offset = next((start, offset) for at, start, offset in self.parts if at == row)
+        return min(offset + max(0, column - start), len(self.text))
+
+    def position(self, offset: int) -> Position:
+        """Return the position of an offset."""
+        row, start, before = next(part for part in reversed(self.parts) if part[2] <= offset)
+        return row, start + offset - before
+
+    @property
+    def span(self) -> tuple[Position, Position]:
+        """Where it begins and ends."""
+        return self.position(0), self.position(len(self.text))
+
+
+def source_line(document: TranscriptDocument, row: int) -> SourceLine:
+    """Return the line that a row belongs to; of one that takes very many rows, those that are near."""
+
+    def continues(at: int) -> bool:
+        return at < document.height and document.line(*document.at(at)).glue is not None
+
+    first, last = row, row
+    while first > max(0, row - _NEAR_ROWS) and continues(first):
+        first -= 1
+    while last < row + _NEAR_ROWS and continues(last + 1):
+        last += 1
+    text, parts = "", list[tuple[int, int, int]]()
+    for at in range(first, last + 1):
+        line = document.line(*document.at(at))
+        shown, start = row_text(line)
+        text += (line.glue or "") if parts else ""
+        parts.append((at, start, len(text)))
+        text += shown[start:]
+    return SourceLine(text, tuple(parts))
+
+
+class Unit(IntEnum):
+    """What a click selects, by its number in a quick series, and what dragging on extends the selection by."""
+
+    CHARACTER = 1
+    WORD = 2
+    LINE = 3
+
+
+def unit_at(document: TranscriptDocument, position: Position, unit: Unit) -> tuple[Position, Position]:
+    """Return the start and the end of the character, word or line at a position."""
+    row, column = position
+    line = source_line(document, row)
+    at = line.offset(position)
+    match unit:
+        case Unit.CHARACTER:
+            text, _ = row_text(document.line(*document.at(row)))
+            return position, (row, next_boundary(text, min(column + 1, len(text))))
+        case Unit.WORD:
+            found = next((word for word in _WORD.finditer(line.text) if word.start() <= at < word.end()), None)
+            return (line.position(found.start()), line.position(found.end())) if found else (position, position)
+        case Unit.LINE:
+            return line.span

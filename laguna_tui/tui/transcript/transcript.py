@@ -28,13 +28,6 @@ class Transcript(TranscriptView, can_focus=True):
         Binding("i", "leave", "Back to the input", id="transcript.leave"),
     ]
 
-    class Copied(Message):
-        """Posted to copy text to the clipboard."""
-
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
-
     class Left(Message):
         """Posted to move the focus back to the input."""
 
@@ -115,6 +108,7 @@ class Transcript(TranscriptView, can_focus=True):
     def _toggle(self, index: int) -> None:
         entry = self.document.entry(index)
         if isinstance(entry, FoldingEntry):
+            self.clear_selection()
             entry.toggle()
             self.following = self.following and index == len(self.document) - 1
             self.update_rows()
@@ -149,12 +143,19 @@ class Transcript(TranscriptView, can_focus=True):
         if self._typed is not None and (self._typed or (event.is_printable and event.character and not bound)):
             self._typed.keep(event)
 
+    def focus_on_click(self) -> bool:
+        """Leave the focus where it is until the button is released: dragging only selects."""
+        return False
+
     def on_click(self, event: events.Click) -> None:
-        """Open or close the entry whose headline was clicked."""
+        """Take the focus with the block that was clicked; open or close it if that was on its headline."""
         row = self.scroll_offset.y + event.y
         if self.text_selection is not None or row >= self.document.height:
             return
         index, inner = self.document.at(row)
+        self._at = max((stop for stop in selection.stops(self.document) if stop <= index), default=self._at)
+        self.focus()
+        self._show_cursor()
         entry = self.document.entry(index)
         if isinstance(entry, FoldingEntry) and inner == entry.gap:
             self._toggle(index)

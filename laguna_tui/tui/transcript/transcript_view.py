@@ -5,6 +5,7 @@ visible rows.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
@@ -12,28 +13,44 @@ from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.cache import LRUCache
-from textual.geometry import Region, Size
+from textual.geometry import Offset, Region, Size
 from textual.message import Message
 from textual.reactive import var
 from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
+from textual.timer import Timer
 
-from laguna_tui.tui.text_lines import MIN_WIDTH, WIDE_FROM, TextLine, TextRun, cells, drawn, plain
+from laguna_tui.tui.text_lines import MIN_WIDTH, WIDE_FROM, TextLine, TextRun, cells, drawn, index_at
 from laguna_tui.tui.transcript.document import GUTTER, MARGIN, TranscriptDocument
-from laguna_tui.tui.transcript.selection import rows_text
+from laguna_tui.tui.transcript.selection import Position, Unit, row_text, rows_text, unit_at
 
 # Size of the cache of rendered rows: a few screens.
 CACHED_ROWS = 1024
 # After a resize, this many entries outside the screen are laid out again per idle slice (about 2 ms).
 SETTLE_ENTRIES = 40
 SETTLE_EVERY = 0.02
+# Seconds in which a click on the same cell is a double or triple click.
+CHAIN_S = 0.5
+# While the mouse is dragged to an edge, rows are scrolled this often, one for each row that it is beyond it.
+DRAG_SCROLL_EVERY = 0.04
 TONES = (
     "text muted rule cursor bar user user-mark thinking thinking-text tool tool-text error warning info proved "
     "heading heading-h1 heading-h2 strong em strike inline-code link bullet quote quote-bar "
     "code code-label code-comment code-keyword code-string code-number code-name code-builtin code-deleted "
     "code-inserted added dropped added-part dropped-part by-teal by-amber by-violet by-rose"
 ).split()
+
+
+@dataclass(slots=True)
+class _Drag:
+    """A selection while the mouse button is down."""
+
+    start: Position
+    end: Position
+    unit: Unit
+    pointer: Offset
+    moved: bool = False
 
 
 class TranscriptView(ScrollView):
@@ -46,9 +63,17 @@ class TranscriptView(ScrollView):
 
     DEFAULT_CSS = Path(__file__).with_name("transcript_view.tcss").read_text(encoding="utf-8")
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"tone--{tone}" for tone in TONES}
-    ALLOW_SELECT = True
+    # Textual's own selection goes on in the widgets around, and knows neither words nor lines.
+    ALLOW_SELECT = False
 
     following: var[bool] = var(True)
+
+    class Copied(Message):
+        """Posted to copy text to the clipboard."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
 
     class FollowChanged(Message):
         """Posted when the view starts or stops following the end."""
@@ -65,10 +90,9 @@ class TranscriptView(ScrollView):
         self._focused_entries = range(0)
         self._moving = False
         self._settling = False
-
-    @property
-    def allow_select(self) -> bool:
-        return True
+        self._drag: _Drag | None = None
+        self._drag_scroll: Timer | None = None
+        self._pressed: tuple[float, Offset, Unit] = (-CHAIN_S, Offset(), Unit.LINE)
 
     # -- keeping rows, scroll position and virtual size in step
 
@@ -104,7 +128,7 @@ class TranscriptView(ScrollView):
         size = Size(self.size.width, self.document.height)
         if size != self.virtual_size:
             self.virtual_size = size
-        if self.following:
+        if self.following and self._drag is None:
             self.scroll_end(animate=False, immediate=True, x_axis=False, force=True)
         elif len(self.document):
             index = min(anchor[0], len(self.document) - 1)
@@ -143,6 +167,8 @@ class TranscriptView(ScrollView):
         self._lay_again(self.document.restyle)
 
     def _lay_again(self, change: Callable[[], None]) -> None:
+        if self.text_selection is not None:
+            self.clear_selection()
         anchor = self._anchor()
         self._drawn.clear()
         change()
@@ -222,21 +248,99 @@ class TranscriptView(ScrollView):
 
     # -- selecting with the mouse
 
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Begin to select characters, with a double click words, with a triple click lines."""
+        self.clear_selection()
+        if event.button != 1 or event.ctrl or event.meta or not self.document.height:
+            return
+        at, pointer = event.time, event.offset
+        before, where, unit = self._pressed
+        unit = Unit(unit % len(Unit) + 1) if where == pointer and at - before < CHAIN_S else Unit.CHARACTER
+        self._pressed = (at, pointer, unit)
+        self._drag = _Drag(*unit_at(self.document, self._position(pointer), unit), unit, pointer)
+        self.capture_mouse()
+        self._select()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Extend the selection, and scroll while the mouse is at an edge."""
+        drag = self._drag
+        if drag is None or event.offset == drag.pointer:
+            return
+        drag.pointer, drag.moved = event.offset, True
+        self._select()
+        if not self._beyond():
+            self._stop_drag_scroll()
+        elif self._drag_scroll is None:
+            self._drag_scroll = self.set_interval(DRAG_SCROLL_EVERY, self._scroll_selecting)
+
+    def on_mouse_up(self) -> None:
+        """Copy what was selected."""
+        if self._drag is None:
+            return
+        # Textual has removed the selection if the mouse was not moved.
+        self._select()
+        self._drag = None
+        self._stop_drag_scroll()
+        self.release_mouse()
+        selection = self.text_selection
+        text = self.get_selection(selection)[0] if selection is not None else ""
+        if text.strip():
+            self.post_message(self.Copied(text))
+
+    def clear_selection(self) -> None:
+        """Select nothing, here and on the rest of the screen."""
+        self._drag = None
+        if self.screen.selections:
+            self.screen.clear_selection()
+
+    def _position(self, pointer: Offset) -> Position:
+        x, y = pointer - self.gutter.top_left
+        row = self.scroll_offset.y + max(0, min(y, self.size.height - 1))
+        row = min(row, self.document.height - 1)
+        text, _ = row_text(self.document.line(*self.document.at(row)))
+        return row, index_at(text, max(0, x))
+
+    def _select(self) -> None:
+        drag = self._drag
+        if drag is None or (drag.unit is Unit.CHARACTER and not drag.moved):
+            return
+        start, end = unit_at(self.document, self._position(drag.pointer), drag.unit)
+        start, end = min(start, drag.start), max(end, drag.end)
+        self.screen.selections = {self: Selection(Offset(*reversed(start)), Offset(*reversed(end)))}
+
+    def _beyond(self) -> int:
+        """Return how many rows the mouse is above (negative) or below the view.
+
+        At an edge of the terminal, the first or last row counts as outside.
+        """
+        y = self._drag.pointer.y - self.gutter.top if self._drag is not None else 0
+        top = 0 if self.region.y else 1
+        bottom = self.size.height - (self.region.bottom >= self.screen.size.height)
+        return min(0, y - top) or max(0, y - bottom + 1)
+
+    def _scroll_selecting(self) -> None:
+        self.scroll_relative(y=self._beyond(), animate=False, immediate=True)
+        self._select()
+
+    def _stop_drag_scroll(self) -> None:
+        if self._drag_scroll is not None:
+            self._drag_scroll.stop()
+            self._drag_scroll = None
+
     def _selected(self, strip: Strip, row: int, selection: Selection) -> Strip:
         found = selection.get_span(row)
         if found is None:
             return strip
-        start, end = found
-        text = " " * GUTTER + plain(self.document.line(*self.document.at(row)).runs)
-        left = cells(text[:start])
-        right = cells(text) if end == -1 else cells(text[:end])
+        text, lead = row_text(self.document.line(*self.document.at(row)))
+        left = cells(text[: max(found[0], lead)])
+        right = cells(text) if found[1] == -1 else cells(text[: found[1]])
         if right <= left:
             return strip
         before, middle, after = strip.divide([left, right, strip.cell_length])
         chosen = self.screen.get_component_rich_style("screen--selection")
         return Strip.join([before, middle.apply_style(Style(bgcolor=chosen.bgcolor)), after])
 
-    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+    def get_selection(self, selection: Selection) -> tuple[str, str]:
         first = (selection.start.y, selection.start.x) if selection.start else (0, 0)
         last = (selection.end.y, selection.end.x) if selection.end else (self.document.height, None)
         return rows_text(self.document, first, last), "\n"

@@ -159,7 +159,7 @@ def test_any_diff_stays_in_its_rows(lines: list[str], width: int) -> None:
     # A row that continues another one has no sign, so that nobody takes it for a line of its own.
     begun = [line for line in shown if line.glue is None]
     assert len(begun) == len(lines)
-    signs = [plain(line.runs)[line.lead :][:1] for line in begun]
+    signs = [plain(line.runs)[: line.lead][-2] for line in begun]
     assert signs == [line[0].replace("-", "−") for line in lines]
 
 

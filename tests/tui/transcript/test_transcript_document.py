@@ -9,10 +9,10 @@ from rich.style import Style
 from laguna_engine.events import Source
 from laguna_tui.tui.markdown.attributed_text import AttributedText, TintSwitch
 from laguna_tui.tui.markdown.markdown_parser import to_flows
-from laguna_tui.tui.text_lines import TextRun, drawn, plain
+from laguna_tui.tui.text_lines import TextRun, cells, drawn, plain
 from laguna_tui.tui.transcript import export, selection
 from laguna_tui.tui.transcript.answer_entries import AnswerEntry
-from laguna_tui.tui.transcript.document import TranscriptDocument
+from laguna_tui.tui.transcript.document import GUTTER, TranscriptDocument
 from laguna_tui.tui.transcript.entries import Entry, NoticeEntry, QuestionEntry
 from laguna_tui.tui.transcript.request_entries import DiffEntry
 from laguna_tui.tui.transcript.shell_entry import ShellEntry
@@ -119,6 +119,33 @@ def test_copied_rows_join_wrapped_lines_and_leave_decoration_out() -> None:
     assert selection.rows_text(document, (0, 0), (document.height, None)) == "\n" + ("word " * 12).strip()
 
 
+def test_a_copied_table_has_its_columns_and_no_borders() -> None:
+    document = document_of(answered("| name | what |\n|---|---|\n| a | first |\n| bb | second |"))
+    copied = selection.rows_text(document, (1, 0), (document.height, None))
+    assert copied == "name   what\na      first\nbb     second"
+
+
+def selected(document: TranscriptDocument, position: selection.Position, unit: selection.Unit) -> str:
+    """What a double or triple click copies."""
+    return selection.rows_text(document, *selection.unit_at(document, position, unit))
+
+
+@pytest.mark.parametrize("width", [9, 12, 20, 80])
+def test_a_word_and_a_line_are_selected_whole_however_they_are_wrapped(width: int) -> None:
+    document = document_of(answered("See `src/cart/total.py:12`, the total() of it."), width=width)
+    found = {
+        unit: {
+            selected(document, (row, column), unit)
+            for row in range(1, document.height)
+            for column in range(GUTTER, GUTTER + cells(plain(document.line(0, row).runs)))
+        }
+        for unit in selection.Unit
+    }
+    assert found[selection.Unit.LINE] == {"See src/cart/total.py:12, the total() of it."}
+    words = {"See", "src/cart/total.py:12", ",", "the", "total", "(", ")", "of", "it", "."}
+    assert found[selection.Unit.WORD] - {""} == words
+
+
 def test_the_export_holds_the_whole_chat() -> None:
     called = ToolCallEntry('read("a.py")', gap=True)
     called.finish("1: ```", 0.1, ok=True)
@@ -182,9 +209,9 @@ def test_tabs_of_everything_in_the_chat_are_copied() -> None:
     for entry in (QuestionEntry("a\tb\n\tc"), NoticeEntry("a\tb\n\tc")):
         assert dragged(document_of(entry)) == "a\tb\n\tc"
     assert dragged(document_of(answered("`a\tb` and\tc"))) == "a\tb and\tc"
-    assert dragged(document_of(answered("| a | b |\n|---|---|\n| `x\ty` | z |"))).split("\n")[2] == "x\ty │ z"
+    assert dragged(document_of(answered("| a | b |\n|---|---|\n| `x\ty` | z |"))).split("\n")[1] == "x\ty   z"
     hunks = hunks_of("@@ -1,2 +1,2 @@", " all:", "-\tcc a.c", "+\tcc\tb.c")
-    assert dragged(document_of(DiffEntry(hunks, "Makefile")), first=0) == "  all:\n− \tcc a.c\n+ \tcc\tb.c"
+    assert dragged(document_of(DiffEntry(hunks, "Makefile")), first=0) == "all:\n\tcc a.c\n\tcc\tb.c"
 
 
 def test_a_running_commands_long_line_shows_its_end_in_one_row() -> None:
