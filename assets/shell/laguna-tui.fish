@@ -57,7 +57,7 @@ complete -c laguna-tui -e
 complete -c laguna-tui -f
 
 complete -c laguna-tui -n _shtab_laguna_tui_using -s h -l help -d 'show this help message and exit'
-complete -c laguna-tui -n _shtab_laguna_tui_using -l version -d 'show program'"'"'s version number and exit'
+complete -c laguna-tui -n _shtab_laguna_tui_using -l version -d 'show the versions of the app and of llama.cpp, and exit'
 complete -c laguna-tui -n _shtab_laguna_tui_using -l folder -xka "(__fish_complete_directories)" -d 'folder of the code (default: the current folder)'
 complete -c laguna-tui -n _shtab_laguna_tui_using -l resume -x -d 'resume a session, by its ID, the beginning of its ID, or its title; without one, choose from a list'
 complete -c laguna-tui -n _shtab_laguna_tui_using -s c -l continue -d 'resume the last session of this folder'

@@ -77,6 +77,21 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 128 + ended_by[0]
 
 
+class _ShowVersion(argparse.Action):
+    """Prints the version, then what the installed llama.cpp is, which may not load."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *given: object) -> None:
+        from laguna_engine.native.build_info import describe_build
+        from laguna_tui.cli.console import say
+
+        say([f"laguna-tui {__version__}"])
+        try:
+            say([f"llama.cpp: {describe_build()}"])
+        except EngineError as error:
+            parser.exit(1, f"{sanitize(str(error))}\n")
+        parser.exit()
+
+
 def command_parser(words: Sequence[str] | None = None) -> SuggestingParser:
     """Return the parser of a command line, which declares the arguments of the commands in it only.
 
@@ -87,7 +102,9 @@ def command_parser(words: Sequence[str] | None = None) -> SuggestingParser:
         description="A terminal coding assistant with the model inside it. Without a command, it opens the TUI."
         ' Text that contains a space or follows -- is its first message: laguna-tui "what does this do?"',
     )
-    parser.add_argument("--version", action="version", version=f"laguna-tui {__version__}")
+    parser.add_argument(
+        "--version", action=_ShowVersion, nargs=0, help="show the versions of the app and of llama.cpp, and exit"
+    )
     parser.set_defaults(run=_tui)
     if words and words[0] in _WITHOUT_SETTINGS:
         parser.set_defaults(folder=None)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from laguna_engine.native.build_info import cpu_kernels, gpu_kinds
 from laguna_engine.native.child import outside_python, python_command
 from laguna_engine.native.plugins import PACKAGE as PLUGIN_PACKAGE
 from laguna_engine.native.selftest import BINDING_VERSION
@@ -23,20 +24,6 @@ _NOT_INSTALLED = "llama-cpp-python is not installed"
 _LOAD_LIMIT_S = 60.0
 """Seconds; the first start of a CUDA driver after boot takes several."""
 
-_WORTH_NAMING = ("AVX2", "AVX512", "AVX512_VNNI", "AMX_INT8", "NEON", "DOTPROD", "MATMUL_INT8", "SVE")
-"""The CPU features that change the speed most, as ggml names them."""
-
-_GPU_LIBRARIES = {
-    "cuda": "CUDA",
-    "hip": "ROCm",
-    "vulkan": "Vulkan",
-    "metal": "Metal",
-    "sycl": "SYCL",
-    "opencl": "OpenCL",
-    "musa": "MUSA",
-}
-"""ggml's library names and their usual names."""
-
 
 @dataclass(frozen=True, slots=True)
 class ComputeDevice:
@@ -52,6 +39,8 @@ class LlamaBuild:
 
     Attributes:
         built: GPU kinds it was built for, by the libraries in its package.
+        plugins: Libraries of plug-ins for graphics cards.
+        release: Its release and that of its ggml; empty when it does not load.
         backends: Its backends; like `devices` and `features`, empty when it does not load.
         devices: Devices it can compute on.
         features: Features its CPU backend was built with.
@@ -61,6 +50,8 @@ class LlamaBuild:
     """
 
     built: tuple[str, ...] = ()
+    plugins: tuple[str, ...] = ()
+    release: str = ""
     backends: tuple[str, ...] = ()
     devices: tuple[ComputeDevice, ...] = ()
     features: str = ""
@@ -76,7 +67,16 @@ class LlamaBuild:
     @property
     def kernels(self) -> tuple[str, ...]:
         """What of the processor its CPU backend uses that makes the most difference, such as `AVX512`."""
-        return tuple(feature for feature in _WORTH_NAMING if self.has(feature))
+        return cpu_kernels(self.features)
+
+    @property
+    def parts(self) -> str:
+        """Its backends, kernels and plug-ins for graphics cards, for a sentence."""
+        plugins = ", ".join(self.plugins) or (
+            "none" if not self.built else f"none, built for {' and '.join(self.built)}"
+        )
+        kernels = f"; kernels: {', '.join(self.kernels)}" if self.kernels else ""
+        return f"backends: {', '.join(self.backends)}{kernels}; GPU plug-in: {plugins}"
 
     def has(self, feature: str) -> bool:
         """Return whether its CPU backend was built with a feature, such as `AVX2`."""
@@ -88,23 +88,28 @@ def probe_llama(host: Host) -> LlamaBuild:
     folder = host.bindings
     if folder is None:
         return LlamaBuild(error=_NOT_INSTALLED)
-    built = _built(host, folder)
-    missing = _missing(host, folder)
+    built, plugins, missing = _built(host, folder), _plugins(host, folder), _missing(host, folder)
     output = host.run(python_command(MODULE, python=host.python), _LOAD_LIMIT_S)
     try:
-        return replace(read_answer(output, LlamaBuild), built=built, missing=missing)
+        return replace(read_answer(output, LlamaBuild), built=built, plugins=plugins, missing=missing)
     except CheckFailed as failure:
-        return LlamaBuild(built, error=str(failure), missing=missing)
+        return LlamaBuild(built, plugins, error=str(failure), missing=missing)
 
 
 def load_llama() -> LlamaBuild:
     """Load llama.cpp into this process and report the result. Raises EngineError if that is not possible."""
     from laguna_engine.ggml import extra_buffers
     from laguna_engine.ggml.device import Device
-    from laguna_engine.native.library import backend_names, system_info
+    from laguna_engine.native.library import backend_names, ggml_version, system_info
 
     devices = tuple(ComputeDevice(device.description, device.kind) for device in Device.all())
-    return LlamaBuild((), tuple(backend_names()), devices, system_info(), extra_buffers.faults())
+    return LlamaBuild(
+        release=f"llama-cpp-python {BINDING_VERSION}, ggml {ggml_version()}",
+        backends=tuple(backend_names()),
+        devices=devices,
+        features=system_info(),
+        faults=extra_buffers.faults(),
+    )
 
 
 def missing_libraries(ldd: str) -> tuple[str, ...]:
@@ -113,16 +118,19 @@ def missing_libraries(ldd: str) -> tuple[str, ...]:
 
 
 def _built(host: Host, folder: str) -> tuple[str, ...]:
-    paths = [*host.find(f"{folder}/lib/libggml-*"), *host.find(_plugins(folder))]
-    names = [path.rsplit("/", 1)[-1] for path in paths]
-    kinds = {match.group(1) for name in names if (match := re.match(r"libggml-([a-z]+)[-.]", name))}
-    return tuple(title for kind, title in _GPU_LIBRARIES.items() if kind in kinds)
+    paths = [*host.find(f"{folder}/lib/libggml-*"), *host.find(_plugin_pattern(folder))]
+    return gpu_kinds(path.rsplit("/", 1)[-1] for path in paths)
+
+
+def _plugins(host: Host, folder: str) -> tuple[str, ...]:
+    names = (path.rsplit("/", 1)[-1] for path in host.find(_plugin_pattern(folder)))
+    return tuple(name.removeprefix("lib").partition(".")[0] for name in names)
 
 
 def _missing(host: Host, folder: str) -> tuple[str, ...]:
     """Return the libraries that the loader does not find, except those that the engine loads from Python packages."""
     paths = [path for kind in ("cuda", "hip", "vulkan") for path in host.find(f"{folder}/lib/libggml-{kind}.so")]
-    paths += host.find(_plugins(folder))
+    paths += host.find(_plugin_pattern(folder))
     names = [name for path in paths for name in missing_libraries(host.run(("ldd", path)).text)]
     site = folder.rsplit("/", 1)[0]
     # A plug-in's own ggml is the one that is loaded already.
@@ -130,7 +138,7 @@ def _missing(host: Host, folder: str) -> tuple[str, ...]:
     return tuple(name for name in names if not host.find(f"{site}/nvidia/*/lib/{name}"))
 
 
-def _plugins(folder: str) -> str:
+def _plugin_pattern(folder: str) -> str:
     """Return a pattern for the libraries of plug-ins."""
     return f"{folder.rsplit('/', 1)[0]}/{PLUGIN_PACKAGE}/libggml-*"
 
@@ -234,11 +242,10 @@ def _reload_advice(build: LlamaBuild) -> str:
 def _use(build: LlamaBuild, graphics: Graphics) -> Finding:
     if build.gpus:
         names = ", ".join(device.name for device in build.gpus)
-        return ok(CHECK, f"runs on {names} (backends: {', '.join(build.backends)})")
+        return ok(CHECK, f"{build.release}, runs on {names} ({build.parts})")
     cards = graphics.worth_using
     if not cards:
-        kernels = f"; kernels: {', '.join(build.kernels)}" if build.kernels else ""
-        return ok(CHECK, f"runs on the processor (backends: {', '.join(build.backends)}{kernels})")
+        return ok(CHECK, f"{build.release}, runs on the processor ({build.parts})")
     unused = (
         f"this llama.cpp cannot use the {'GPUs' if len(cards) > 1 else 'GPU'} of this machine ({card_names(cards)})"
     )

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -9,6 +10,8 @@ import time
 
 import pytest
 
+from laguna_engine.native.build_info import describe_build
+from laguna_tui import __version__
 from tests.engine import tiny
 
 
@@ -22,6 +25,15 @@ def test_help_names_the_commands_and_the_exit_codes():
     text = cli("ask", "--help").stdout
     for code in (b"0   answered", b"3   the model could not be opened", b"130 interrupted"):
         assert code in text
+
+
+def test_the_version_names_the_build_of_llama_cpp_and_its_kernels():
+    run = cli("--version")
+    assert (run.returncode, run.stderr) == (0, b"")
+    first, second = run.stdout.decode().splitlines()
+    assert first == f"laguna-tui {__version__}"
+    assert second == f"llama.cpp: {describe_build()}"
+    assert re.fullmatch(r"llama-cpp-python [\d.]+ \(ggml [\d.]+\), kernels .+, no GPU plug-in", describe_build())
 
 
 def test_help_imports_neither_textual_nor_llama_cpp():

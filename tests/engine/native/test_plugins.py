@@ -64,3 +64,14 @@ def test_a_plug_in_of_another_release_is_left_alone(tmp_path: Path):
     assert "libggml-cuda-sm86.so" not in plugins.split()
     assert "CPU" in backends
     assert "libggml-cuda-sm86.so" not in log
+
+
+def test_a_plugin_is_described_without_opening_a_driver(tmp_path: Path):
+    put(tmp_path)
+    program = (
+        "import sys\nsys.path.insert(0, sys.argv[1])\nfrom laguna_engine.native.build_info import describe_build\n"
+        "print(describe_build())\nprint('laguna_engine.native.library' in sys.modules)"
+    )
+    run = subprocess.run([sys.executable, "-c", program, tmp_path], capture_output=True, text=True, check=True)
+    described = f"llama-cpp-python {BINDING_VERSION}, GPU plug-in laguna-ggml-cuda-sm86; kernels: laguna-tui doctor"
+    assert run.stdout.splitlines() == [described, "False"]

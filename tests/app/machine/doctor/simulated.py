@@ -58,7 +58,8 @@ def answer(
 ):
     """What a llama.cpp that loads says."""
     told = [{"name": name, "kind": kind} for name, kind in devices]
-    return json.dumps({"backends": backends, "features": features, "devices": told, "faults": faults or {}})
+    build = {"release": "llama-cpp-python 0.3.36, ggml 0.25.3", "backends": backends, "features": features}
+    return json.dumps({**build, "devices": told, "faults": faults or {}})
 
 
 def nvidia(*rows, header=HEADER):

@@ -263,9 +263,19 @@ def test_a_build_without_avx2_on_a_processor_that_has_it_is_mentioned():
     assert "built without" in one(machine, "processor").found
 
 
-def test_the_kernels_in_use_are_named():
+def test_the_build_its_kernels_and_its_plugin_are_named():
     machine = Simulated(loads(answer(features="CPU : SSE3 = 1 | AVX2 = 1 | AVX512 = 1 | AMX_INT8 = 0 | ")))
-    assert one(machine, "llama.cpp").found == "runs on the processor (backends: CPU; kernels: AVX2, AVX512)"
+    assert one(machine, "llama.cpp").found == (
+        "llama-cpp-python 0.3.36, ggml 0.25.3, runs on the processor"
+        " (backends: CPU; kernels: AVX2, AVX512; GPU plug-in: none)"
+    )
+    said = loads(answer((("RTX 3090", "gpu"),), ("CUDA", "CPU")))
+    plugin = {f"{SITE}/laguna_ggml_plugins/libggml-cuda-sm86.so": ""}
+    assert one(Simulated(said, {**CPU_ONLY, **plugin}), "llama.cpp").found == (
+        "llama-cpp-python 0.3.36, ggml 0.25.3, runs on RTX 3090"
+        " (backends: CUDA, CPU; kernels: AVX2; GPU plug-in: ggml-cuda-sm86)"
+    )
+    assert one(Simulated(said, CUDA_BUILD), "llama.cpp").found.endswith("GPU plug-in: none, built for CUDA)")
 
 
 def test_kernels_that_an_old_gcc_miscompiled_are_rebuilt_with_the_fix():
