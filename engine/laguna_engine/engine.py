@@ -329,14 +329,12 @@ class Engine:
         self._gate.cancel()
         return self._thread.call(lambda: self._sequence.margin(tokens, expected, found))
 
-    def _start(self, request: Request) -> tuple[Channel[Event], Callable[[], None], Self]:
+    def _start(self, request: Request) -> "_Started":
         started = self._try_start(request)
         assert started is not None, "only a guest is not let in without an error"
         return started
 
-    def _try_start(
-        self, request: Request, *, guest: bool = False
-    ) -> tuple[Channel[Event], Callable[[], None], Self] | None:
+    def _try_start(self, request: Request, *, guest: bool = False) -> "_Started | None":
         self._gate.require_open()
         tokens = checked_tokens(request.tokens, self.vocab.size)
         generation = Generation(self._sequence, self._speculator, request, tokens, self._gate.leave)
@@ -358,7 +356,11 @@ class Engine:
         except BaseException:
             self._gate.leave(generation)
             raise
-        return generation.channel, generation.cancel, self
+        return generation.channel, generation.cancel, generation.end_thinking, self
+
+
+_Started = tuple[Channel[Event], Callable[[], None], Callable[[], None], Engine]
+"""What an event stream is made of."""
 
 
 def _shut_down(gate: RequestGate, thread: EngineWorker, opened: LoadedModel) -> None:

@@ -258,10 +258,17 @@ class Stats:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The last event of every generation."""
+    """The last event of every generation.
+
+    Attributes:
+        reason: why it ended.
+        stats: its statistics.
+        thinking_budget: the budget that gives the same answer where the thinking was ended early, else None.
+    """
 
     reason: FinishReason
     stats: Stats
+    thinking_budget: int | None = None
 
 
 Event = Prefill | Token | Round | DrafterFailed | ConstraintFailed | ContextOverflow | Finished

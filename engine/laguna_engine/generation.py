@@ -66,6 +66,9 @@ class Generation:
         self._limit = request.max_tokens
         self._prompt = prompt
         self._constraints: Constraints | None = None
+        self._thinking: ThinkingBudget | None = None
+        self._ends_thinking = False
+        self._thought: int | None = None
         self._leave = leave
         self._cancellation = Cancellation(sequence.context)
         self._batcher = EventBatcher(self.channel)
@@ -90,6 +93,10 @@ class Generation:
         self._cancellation.request()
         self.channel.hurry()
 
+    def end_thinking(self) -> None:
+        """Have the next round close the thinking, where the request limits it. Thread-safe."""
+        self._ends_thinking = True
+
     def end(self, error: BaseException | None = None) -> None:
         """End the channel after the events put so far, optionally with an error. Idempotent."""
         self._leave(self)
@@ -102,7 +109,7 @@ class Generation:
                 reason = self._generate()
             self._sequence.settle()
             self._emitter.finish()
-            self._batcher.put(Finished(reason, self._stats()))
+            self._batcher.put(Finished(reason, self._stats(), self._thought))
         except BaseException as error:
             self.end(error)
         else:
@@ -119,7 +126,9 @@ class Generation:
         self._began = time.perf_counter()
         if self._limit == 0:
             return self._prefill_ahead()
-        self._constraints = constraints_of(self._request, self._sequence.model.vocab)
+        vocab = self._sequence.model.vocab
+        self._thinking = thinking_budget(self._request, vocab)
+        self._constraints = constraints_of(self._request, vocab, self._thinking)
         recorder = None if self._request.logprobs is None else LogprobRecorder(self._request.logprobs)
         self._sequence.context.read_out(LOGITS if recorder is not None else Readout.of(self._sampling))
         size, position = self._sequence.model.vocab.size, len(self._prompt)
@@ -198,6 +207,9 @@ class Generation:
             return FinishReason.CANCELLED
         if self._sequence.room <= 0:
             return FinishReason.CONTEXT_FULL
+        if self._ends_thinking and self._thinking is not None:
+            # Between two rounds, so that no draft contradicts it.
+            self._ends_thinking, self._thought = False, self._thinking.end()
         room = None if self._limit is None else self._limit - self._emitter.count
         outcome = self._speculator.round(chain, room)
         self._report_failures()
@@ -249,13 +261,20 @@ class Generation:
 Leave = Callable[[Generation], None]
 
 
-def constraints_of(request: Request, vocab: Vocab) -> Constraints | None:
+def thinking_budget(request: Request, vocab: Vocab) -> ThinkingBudget | None:
+    """Return the limit of the answer's thinking; None for a request or a model without one."""
+    opens, closes = vocab.id_of(THINK), vocab.id_of(END_THINK)
+    if request.thinking_budget is None or opens is None or closes is None:
+        return None
+    call = vocab.id_of(TOOL_CALL), vocab.id_of(END_TOOL_CALL)
+    return ThinkingBudget(request.thinking_budget, opens, closes, request.tokens, call)
+
+
+def constraints_of(request: Request, vocab: Vocab, thinking: ThinkingBudget | None) -> Constraints | None:
     """Return what the tokens of the answer may be; None allows all."""
     constraints: list[Constraint] = [NoRepeat(stretch, request.tokens) for stretch in request.no_repeat]
-    opens, closes = vocab.id_of(THINK), vocab.id_of(END_THINK)
-    if request.thinking_budget is not None and opens is not None and closes is not None:
-        call = vocab.id_of(TOOL_CALL), vocab.id_of(END_TOOL_CALL)
-        constraints.insert(0, ThinkingBudget(request.thinking_budget, opens, closes, request.tokens, call))
+    if thinking is not None:
+        constraints.insert(0, thinking)
     if not constraints and not request.constraints:
         return None
     return Constraints.begun(constraints, request.constraints, vocab, request.tokens)

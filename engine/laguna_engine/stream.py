@@ -132,12 +132,20 @@ class EventBatcher:
 
 
 class _Held:
-    """The reader's end of one generation."""
+    """The reader's end of one generation.
 
-    def __init__(self, channel: Channel[Event], cancel: Callable[[], None], owner: object) -> None:
+    Attributes:
+        end_thinking: has the next token close the thinking of a request with a thinking budget; no effect outside of
+            thinking. Any thread.
+    """
+
+    def __init__(
+        self, channel: Channel[Event], cancel: Callable[[], None], end_thinking: Callable[[], None], owner: object
+    ) -> None:
         """Keep `owner` alive: an engine without references closes itself."""
         self._channel = channel
         self._cancel = cancel
+        self.end_thinking = end_thinking
         self._owner = owner
         self._unread: deque[Event] = deque()
         self._closed = False

@@ -152,6 +152,11 @@ class Agent:
         self._cancelled = True
         self.conversation.backend.cancel()
 
+    def answer_now(self) -> bool:
+        """End the model's thinking, so that it answers; return whether there was any to end. Any thread."""
+        turn = self._turn_now
+        return turn is not None and turn.answer_now()
+
     def steer(self, message: str, record: Callable[[], None] = lambda: None) -> bool:
         """Send a message into the running turn: it goes in once the calls of a step are answered, or the model ends.
 

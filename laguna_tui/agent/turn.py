@@ -99,6 +99,11 @@ class Turn:
         """The tokens of the running answer; None for none. See `Answer.generated`."""
         return None if self._generation is None else self._generation.generated
 
+    def answer_now(self) -> bool:
+        """End the thinking that runs; return whether there was any. Any thread. See `Answer.answer_now`."""
+        generation = self._generation
+        return generation is not None and generation.answer_now()
+
     def run(self) -> Iterator[AgentEvent]:
         """Yield everything from the first generation to `TurnFinished`."""
         conversation, end = self._conversation, TurnEnd.TOO_MANY_STEPS

@@ -199,6 +199,10 @@ class Answer(ABC, Iterator[AgentEvent]):
     def cancel(self) -> None:
         """End it soon; the events up to its end can still be read. Any thread."""
 
+    def answer_now(self) -> bool:
+        """End the thinking, so that the answer begins; return False where there is none or it cannot be. Any thread."""
+        return False
+
     def close(self) -> None:
         """End it now, and read no more."""
         self.cancel()

@@ -271,6 +271,11 @@ class Chat:
         if self._session.parts is not None:
             self._session.parts.context.scorer.skip()
 
+    def answer_now(self) -> bool:
+        """End the model's thinking, so that it answers. False: it does not think now, or it is remote. Any thread."""
+        parts = self._session.parts
+        return parts is not None and parts.agent.answer_now()
+
     def steer(self, message: str) -> bool:
         """Send a message into the running turn, at the next tool boundary or its end; False: use `ask`. Any thread."""
         parts, recorder = self._session.parts, self._session.recorder

@@ -47,6 +47,7 @@ from laguna_tui.tui.tui_settings import TuiSettings
 TWICE_S = 1.5
 # Exit codes above it are those of signals.
 _SIGNALLED = 128
+REMOTE_THINKING = "The thinking of a remote model cannot be ended alone. Esc stops the whole answer."
 _PARENT_GONE = "its parent process was killed"
 
 INIT = """Write an AGENTS.md for this folder, for coding agents that work in it. Look around first: the README, the \
@@ -151,6 +152,11 @@ class LagunaApp(ChatApp):
     def _sent_empty(self) -> None:
         if self.state is SessionState.BUSY:
             self.session.chat.skip_scoring()
+            self.session.chat.answer_now()
+
+    def action_answer_now(self) -> None:
+        if not self.session.chat.answer_now():
+            notify(self, "The model is not thinking now." if self.session.slot.local else REMOTE_THINKING, "warning")
 
     @on(PromptInput.NextMode)
     def _next_mode(self) -> None:

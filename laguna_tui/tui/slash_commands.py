@@ -82,6 +82,10 @@ COMMANDS = (
         "Context", "Show the context: its blocks and their costs", "context.show_screen",
         "/context", "", "f9", ("/cost",),
     ),
+    Command(
+        "Answer now", "End the model's thinking, so that it answers; also Enter in the empty input", "answer_now",
+        "/answer",
+    ),
     Command("Compact", "Make room in the context now; say what to keep", "compact", "/compact", "GUIDANCE"),
     Command("Copy answer", "Copy the last answer to the clipboard", "copy_answer", "/copy", "", "ctrl+y"),
     Command("Export chat", "Write the conversation to a Markdown file", "sessions.export", "/export"),

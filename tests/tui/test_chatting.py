@@ -246,6 +246,21 @@ async def test_thinking_and_calls_open_by_key_and_by_click(chat, tmp_path: Path)
         assert "line one" in transcript(app)
 
 
+async def test_enter_in_the_empty_input_ends_the_thinking(chat) -> None:
+    thoughts = " ".join(f"word {number}," for number in range(900))
+    async with running(chat(say(think(thoughts), "Here it is."), thinking=True)) as (app, pilot):
+        await ready(app, pilot)
+        await pilot.press(*"go", "enter")
+        await until(pilot, lambda: "thinking …  Enter: answer now" in transcript(app))
+        await pilot.press("enter")
+        await ready(app, pilot)
+        assert "You ended the thinking." in transcript(app)
+        assert "Here it is." in transcript(app)
+        assert "word 899" not in "".join(entry.source() for entry in app.document.entries)
+        await pilot.press(*"/answer", "enter")
+        await until(pilot, lambda: "The model is not thinking now." in screen(app))
+
+
 async def test_the_block_cursor_walks_folds_and_copies() -> None:
     async with running(PlayedSession(STORY), size=(80, 40)) as (app, pilot):
         await ask(app, pilot, "q")

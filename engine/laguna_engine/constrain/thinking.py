@@ -29,7 +29,7 @@ class ThinkingBudget(Constraint):
         self._opens, self._closes = opens, closes
         self._close = RowMask(forced=closes)
         self._opens_call, self._closes_call = call
-        self._left = budget
+        self._budget = self._left = budget
         self._inside = self._in_call = False
         for token in _open_span(prompt, opens, closes):
             self.advance(token)
@@ -46,6 +46,15 @@ class ThinkingBudget(Constraint):
             self._in_call = token == self._opens_call
         elif self._inside and not self._in_call:
             self._left -= 1
+
+    def end(self) -> int:
+        """End the thinking now, as if the budget had been what was thought so far; return the budget.
+
+        It stays as it was outside of thinking.
+        """
+        if self._inside and self._left > 0:
+            self._budget, self._left = self._budget - self._left, 0
+        return self._budget
 
     def fork(self) -> "ThinkingBudget":
         return copy(self)

@@ -25,6 +25,7 @@ from laguna_tui.backends.token_loop import Loop, find_loop
 from laguna_tui.base.events import DraftRound, Notice, StepFinished
 from laguna_tui.base.messages import Trace
 
+_THINKING_ENDED = "You ended the thinking."
 _LOOP_BROKEN = "The model began to repeat itself. The repetition was removed, and it continues."
 # How far ahead the next character is searched for: more than any tag that is left out.
 _REACH = 32
@@ -36,6 +37,11 @@ class Stream(Protocol):
     def __iter__(self) -> Iterator[Event]: ...
 
     def __next__(self) -> Event: ...
+
+    @property
+    def end_thinking(self) -> Callable[[], None]:
+        """Has the next token close the thinking, if there is any now. Any thread."""
+        ...
 
     def stop(self) -> None:
         """Cancel it; the events up to its end can still be read. Any thread."""
@@ -182,6 +188,9 @@ class LocalAnswer(Answer):
         self._rounds = RoundReporter()
         self._stream: Stream | None = None
         self._parsed = self._cancelled = self._over = False
+        self._thinks = self._ends_thinking = False
+        # Of the newest request, where its thinking was ended early.
+        self._thought: int | None = None
 
     @property
     def generated(self) -> Sequence[int] | None:
@@ -200,7 +209,7 @@ class LocalAnswer(Answer):
             tuple(self._generated[self._begun :]),
             request.sampling if self._seed is None else replace(request.sampling, seed=self._seed),
             tuple(self._drafted),
-            request.thinking_budget,
+            request.thinking_budget if self._thought is None else self._thought,
             request.no_repeat,
             request.constraints,
         )
@@ -208,6 +217,14 @@ class LocalAnswer(Answer):
     def cancel(self) -> None:
         self._cancelled = True
         self._stop()
+
+    def answer_now(self) -> bool:
+        stream = self._stream
+        if stream is None or not self._thinks:
+            return False
+        self._ends_thinking = True
+        stream.end_thinking()
+        return True
 
     def close(self) -> None:
         self._cancelled = True
@@ -312,7 +329,7 @@ class LocalAnswer(Answer):
         self._count_token(self._used)
 
     def _take_end(self, event: Finished) -> None:
-        self._seed = event.stats.seed
+        self._seed, self._thought = event.stats.seed, event.thinking_budget
         if self._loop is None or self.repeating:
             self.reason = FinishReason.STOP_TOKEN if self._parser.ended else event.reason
             whole = self.reason in (FinishReason.STOP_TOKEN, FinishReason.STOP_TEXT)
@@ -347,6 +364,10 @@ class LocalAnswer(Answer):
 
     def _say(self, events: Sequence[ParserEvent]) -> None:
         for event in events:
+            self._thinks = isinstance(event, Reasoning)
+            if self._ends_thinking and not self._thinks:
+                self._ends_thinking = False
+                self._pending.append(Notice(_THINKING_ENDED))
             self._show(event)
             if not isinstance(event, Text | Reasoning):
                 self._attribution.clear()

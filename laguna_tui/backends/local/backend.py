@@ -224,6 +224,10 @@ class _InTurn:
         if (stream := self._stream) is not None:
             stream.stop()
 
+    def end_thinking(self) -> None:
+        if (stream := self._stream) is not None:
+            stream.end_thinking()
+
     def close(self) -> None:
         self.stop()
         self._events.close()

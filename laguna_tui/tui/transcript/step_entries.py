@@ -28,6 +28,7 @@ WHOLE_OUTPUT = "The whole output: {path}"
 NO_OUTPUT = "no output"
 # Rows of thinking that show while the model thinks.
 PEEK = 4
+ANSWER_NOW = "Enter: answer now"
 # Lines of a running tool's output that show while it is closed.
 LIVE_ROWS = 6
 
@@ -35,10 +36,11 @@ LIVE_ROWS = 6
 class ThinkingEntry(HeadlineEntry):
     """The model's thinking."""
 
-    def __init__(self, tint: TintSwitch) -> None:
+    def __init__(self, tint: TintSwitch, hint: str = "") -> None:
+        """hint: the key that ends the thinking; empty where nothing can."""
         super().__init__()
         self._attributed = AttributedText()
-        self._tint = tint
+        self._tint, self._hint = tint, hint
         self.seconds: float | None = None
         self.is_over = False
 
@@ -57,8 +59,11 @@ class ThinkingEntry(HeadlineEntry):
 
     def headline(self, width: int) -> TextRuns:
         took = f"thought for {spent(self.seconds)}" if self.seconds is not None else "thought"
-        words = took if self.is_over else "thinking …"
-        return (TextRun(crop(words, width), "thinking"),)
+        if self.is_over:
+            return (TextRun(crop(took, width), "thinking"),)
+        shown = crop("thinking …", width)
+        hint = f"  {self._hint}" if self._hint else ""
+        return (TextRun(shown, "thinking"), TextRun(hint if cells(shown + hint) <= width else "", "muted"))
 
     def body(self, width: int) -> Sequence[TextLine]:
         runs: TextRuns = (TextRun(self.source(), "thinking-text"),)

@@ -44,7 +44,7 @@ from laguna_tui.tui.transcript.document import TranscriptDocument, TurnEntries
 from laguna_tui.tui.transcript.entries import FiguresEntry, NoticeEntry, ProgressEntry, QuestionEntry, WaitingEntry
 from laguna_tui.tui.transcript.replay_entry import ReplayEntry
 from laguna_tui.tui.transcript.request_entries import RequestEntry
-from laguna_tui.tui.transcript.step_entries import ThinkingEntry
+from laguna_tui.tui.transcript.step_entries import ANSWER_NOW, ThinkingEntry
 from laguna_tui.tui.transcript.step_writer import StepWriter
 
 # Kind of the notice for each end of a turn; the others are warnings.
@@ -93,6 +93,8 @@ class TranscriptWriter:
         self._compaction: CompactionEntry | None = None
         self._failed: list[str] = []
         self._figures = TurnFigures()
+        # Of a remote model nothing can end the thinking alone.
+        self._remote = False
         self._waiting: list[WaitingEntry] = []
         self._again = False
 
@@ -193,7 +195,7 @@ class TranscriptWriter:
                 self._asked_about(event)
             case TurnStarted(total, cached, number):
                 self.turns.number(number)
-                self._figures = TurnFigures()
+                self._figures, self._remote = TurnFigures(), cached is None
                 self._work(None if cached is None else Prefill(cached, total, cached, 0.0))
             case Prefill() | Choosing():
                 self._work(event)
@@ -275,7 +277,8 @@ class TranscriptWriter:
                 return
             self._idle()
             self._end_text()
-            self._thought, self._thought_at = ThinkingEntry(self.tint), self._clock()
+            hint = "" if self._remote or self._again else ANSWER_NOW
+            self._thought, self._thought_at = ThinkingEntry(self.tint, hint), self._clock()
             self.document.append(self._thought)
         self._thought.extend(text, source)
 

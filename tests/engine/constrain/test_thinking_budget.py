@@ -65,6 +65,40 @@ def test_a_budget_changes_nothing_outside_of_thinking(engine, before):
     assert run(engine, prompt, thinking_budget=0).tokens == run(engine, prompt).tokens
 
 
+@pytest.mark.parametrize("sampling", SAMPLINGS.values(), ids=SAMPLINGS.keys())
+@pytest.mark.parametrize("length", [0, 5])
+def test_thinking_that_is_ended_from_outside_gives_the_answer_of_a_budget_of_as_much(
+    tiny_model_path: Path, sampling: Sampling, length: int
+) -> None:
+    with Engine.open(EngineOptions(tiny_model_path, n_ctx=512, threads=1)) as engine:
+        free = run(engine, OPEN, sampling=sampling, max_tokens=200).tokens
+        use(engine, Oracle([*OPEN, *free], engine.vocab.size, 1.0))
+        drafting = Drafting(length=length) if length else PLAIN
+        stream = engine.generate(
+            Request(OPEN, sampling=sampling, max_tokens=200, thinking_budget=180, drafting=drafting)
+        )
+        stream.end_thinking()
+        *_, finished = events = list(stream)
+        tokens = [event.id for event in events if isinstance(event, Token)]
+        thought = finished.thinking_budget
+        assert thought is not None
+        assert tokens.index(END_THINK) == thought < 180
+        capped = run(engine, OPEN, sampling=sampling, max_tokens=200, thinking_budget=thought).tokens
+    assert tokens[: thought + 1] == capped[: thought + 1]
+    if sampling == GREEDY and not length:
+        assert tokens == capped
+
+
+def test_ending_what_is_no_thinking_changes_nothing(engine: Engine) -> None:
+    prompt = [*OPEN, 50, END_THINK, 60]
+    free = run(engine, prompt).tokens
+    stream = engine.generate(Request(prompt, max_tokens=30, drafting=PLAIN, thinking_budget=BUDGET))
+    stream.end_thinking()
+    *events, finished = stream
+    assert [event.id for event in events if isinstance(event, Token)] == free
+    assert finished.thinking_budget in (None, BUDGET)
+
+
 def left_after(tokens: list[int], budget: int = 5) -> int | None:
     rule = ThinkingBudget(budget, THINK, END_THINK, tokens[:1], (TOOL_CALL, END_TOOL_CALL))
     for token in tokens[1:]:
