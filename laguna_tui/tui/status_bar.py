@@ -130,7 +130,7 @@ def status_parts(status: SessionStatus, width: int) -> list[StyledText]:
     """Return the parts for `width` cells, with the right side aligned right. Parts that do not fit are left out."""
     room = width - 2
     # While busy, the speed is more important than the long form of the context.
-    speeds = (True, False) if status.state is SessionState.BUSY else (False,)
+    speeds = (True, False) if status.state is SessionState.BUSY or status.prefetching else (False,)
     for speed in speeds:
         for right, least in _rights(status):
             used = width_of(right)

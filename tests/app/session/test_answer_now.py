@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from laguna_tui.base.events import Notice, ReasoningDelta, TextDelta, TurnEnd, TurnFinished
-from tests.app.session.kept import Place, ask, rendered_again, tokens
+from tests.app.session.place import Place, ask, rendered_again, tokens
 from tests.scripted_endpoint import MODEL, answer, endpoint
 from tests.scripted_model import say, think
 
@@ -49,7 +49,7 @@ def test_the_answer_follows_what_was_thought_so_far(place, speculation):
         assert text(ask(session, "again"), TextDelta) == "Again."
         before = tokens(session)
         assert rendered_again(session) == before
-    with place.session(model, place.kept[0], thinking=True, speculation=speculation) as session:
+    with place.session(model, place.saved[0], thinking=True, speculation=speculation) as session:
         assert tokens(session) == before
         shown = session.info_at_start.resumed.events
         assert text(shown, ReasoningDelta).strip().startswith(thought)
