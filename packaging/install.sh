@@ -10,6 +10,7 @@
 # Nothing else is written; settings, sessions and models stay where they are. Beside a folder `wheels` (the offline bundle)
 # nothing is downloaded.
 #
+#   curl -fsSL …/install.sh | sh
 #   sh install.sh [--dry-run] [--from ADDRESS|FOLDER] [--python PROGRAM]
 #   sh install.sh --uninstall
 set -eu
@@ -147,9 +148,11 @@ uninstall() {
 
 main() {
   dry=no action=install python='' from="$RELEASE" links="$LINKS"
-  here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
-  # The offline bundle has its wheels beside this script.
-  [ ! -d "$here/wheels" ] || [ ! -f "$here/requirements.txt" ] || from="$here"
+  # The offline bundle has its wheels beside this script. Read from a pipe, it has no folder.
+  if [ -f "$0" ]; then
+    here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+    [ ! -d "$here/wheels" ] || [ ! -f "$here/requirements.txt" ] || from="$here"
+  fi
   while [ $# -gt 0 ]; do
     case "$1" in
       --dry-run) dry=yes ;;

@@ -1,6 +1,6 @@
 """Makes a release's installer: `install.sh`, the list of packages that it checks, and the offline bundle.
 
-    python packaging/installer.py --dist dist [--release ADDRESS --links ADDRESS] [--bundle]
+    python packaging/installer.py --dist dist [--bundle]
 
 `dist/` holds the wheel of laguna-tui (`make release`) and in `wheels/` those of llama-cpp-python (`make wheels`). The
 list has every package with the hashes of its files, so pip installs nothing else; `install.sh` has the list's hash. The
@@ -20,6 +20,7 @@ import tarfile
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 
 TOP = Path(__file__).resolve().parents[1]
 SCRIPT = TOP / "packaging/install.sh"
@@ -40,12 +41,10 @@ def main() -> int:
     """Make the files; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--dist", type=Path, default=TOP / "dist", help="folder of the release")
-    parser.add_argument("--release", default="", help="address below which the release's files are")
-    parser.add_argument("--links", default="", help="address of a page with links to its wheels (default: the same)")
     parser.add_argument("--bundle", action="store_true", help="make the offline bundle too")
     options = parser.parse_args()
     try:
-        made = installer(options.dist, options.release, options.links or options.release)
+        made = installer(options.dist)
         if options.bundle:
             made.append(bundle(options.dist))
     except (Wrong, subprocess.CalledProcessError) as wrong:
@@ -56,18 +55,25 @@ def main() -> int:
     return 0
 
 
-def installer(dist: Path, release: str, links: str) -> list[Path]:
+def installer(dist: Path) -> list[Path]:
     """Write `requirements.txt` and `install.sh` into `dist`."""
     project, llamas = _project_wheel(dist), sorted((dist / "wheels").glob("llama_cpp_python-*.whl"))
     listed, script = dist / "requirements.txt", dist / "install.sh"
     listed.write_text(package_list(_requirements(), project, llamas), encoding="utf-8")
-    values = {"VERSION": _facts(project)["version"], "RELEASE": release, "LINKS": links, "LIST_SHA256": _sha256(listed)}
-    text = SCRIPT.read_text(encoding="utf-8")
-    for name, value in values.items():
-        text = text.replace(f"'@{name}@'", f"'{value}'")
-    script.write_text(text, encoding="utf-8")
+    script.write_text(filled_script(_facts(project)["version"], listed), encoding="utf-8")
     script.chmod(0o755)
     return [listed, script]
+
+
+def filled_script(version: str, listed: Path) -> str:
+    """Return `install.sh` of a release, which installs the packages of this list from the release page."""
+    page = _recipes().RELEASES
+    # GitHub lists a release's files, with links that pip follows, on a page of its own.
+    release, links = f"{page}/download/v{version}", f"{page}/expanded_assets/v{version}"
+    text = SCRIPT.read_text(encoding="utf-8")
+    for name, value in {"VERSION": version, "RELEASE": release, "LINKS": links, "LIST_SHA256": _sha256(listed)}.items():
+        text = text.replace(f"'@{name}@'", f"'{value}'")
+    return text
 
 
 def package_list(lines: str, project: Path, llamas: Sequence[Path]) -> str:
@@ -140,11 +146,17 @@ def _platforms() -> list[str]:
     return [tag for tag in platform_tags() if not tag.startswith("linux_")]
 
 
-def _requirements() -> str:
+def _recipes() -> ModuleType:
     sys.path.insert(0, str(TOP / "packaging"))
     import lock_recipes
 
-    return lock_recipes.requirements(lock_recipes.read_lock())
+    return lock_recipes
+
+
+def _requirements() -> str:
+    recipes = _recipes()
+    listed: str = recipes.requirements(recipes.read_lock())
+    return listed
 
 
 def _project_wheel(dist: Path) -> Path:

@@ -15,7 +15,11 @@ from packaging.markers import Marker
 LOCK = Path(__file__).resolve().parent / "pylock.toml"
 NAME, FILE_NAME = "laguna-tui", "laguna_tui"
 SUMMARY = "Coding assistant for your terminal, with the model inside it"
-HOMEPAGE = f"https://pypi.org/project/{NAME}/"
+RELEASES: str = tomllib.loads((LOCK.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"][
+    "Releases"
+]
+"""Address of the release page."""
+HOMEPAGE = RELEASES.removesuffix("/releases")
 LICENSE = "Apache-2.0"
 BREW_PYTHON = "3.13"
 _PLATFORMS = ("linux", "darwin")
@@ -94,9 +98,14 @@ def sbom(version: str, locked: Sequence[Locked], models: Mapping[str, Path]) -> 
     return json.dumps(document, indent=1) + "\n"
 
 
+def file_url(version: str, name: str) -> str:
+    """Return the address of a file of a release."""
+    return f"{RELEASES}/download/v{version}/{name}"
+
+
 def sdist_url(version: str) -> str:
-    """Return the address of this project's sdist on the index."""
-    return f"https://files.pythonhosted.org/packages/source/l/{NAME}/{FILE_NAME}-{version}.tar.gz"
+    """Return the address of this project's sdist."""
+    return file_url(version, f"{FILE_NAME}-{version}.tar.gz")
 
 
 def homebrew(version: str, sha256: str, locked: Sequence[Locked]) -> str:

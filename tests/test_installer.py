@@ -7,9 +7,13 @@ import os
 import platform
 import re
 import shutil
+import ssl
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -18,7 +22,7 @@ from tests.test_manual import TOP, script
 
 SCRIPT = TOP / "packaging/install.sh"
 installer = script(TOP / "packaging/installer.py")
-PROGRAMS = "sh uname mkdir rm cp ln cat cut date dirname readlink mktemp sha256sum".split()
+PROGRAMS = "curl sh uname mkdir rm cp ln cat cut date dirname readlink mktemp sha256sum".split()
 LIBC = ".".join(platform.libc_ver()[1].split(".")[:2]) or "2.17"
 HERE = f"manylinux_{LIBC.replace('.', '_')}_{platform.machine()}"
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="its folder of programs has those of Linux")
@@ -27,7 +31,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="its folder of p
 class Release:
     """A release of a program that says its version, and a home folder to install it into."""
 
-    def __init__(self, folder: Path, *, llama: str = HERE, compiler: bool = False) -> None:
+    def __init__(self, folder: Path, *, llama: str = HERE, compiler: bool = False, starts: bool = False) -> None:
         self.dist, self.home, self.bin = folder / "dist", folder / "home", folder / "bin"
         for made in (self.dist / "wheels", self.home, self.bin):
             made.mkdir(parents=True)
@@ -36,7 +40,11 @@ class Release:
             (self.bin / name).symlink_to(str(shutil.which(name)))
         if compiler:
             (self.bin / "c++").symlink_to("/bin/true")
-        program = wheel(self.dist, "pass", name="laguna_tui", package="laguna_tui", version="1.0")
+        script = f"[console_scripts]\nlaguna-tui = laguna_tui:{'tried' if starts else 'missing'}\n"
+        program = wheel(
+            self.dist, "print('laguna-tui 1.0')", name="laguna_tui", package="laguna_tui", version="1.0",
+            more={"laguna_tui-1.0.dist-info/entry_points.txt": script},
+        )  # fmt: skip
         made = wheel(self.dist / "wheels", "pass")
         if llama:
             made.rename(made.with_name(made.name.replace("any", llama)))
@@ -49,16 +57,71 @@ class Release:
 
     def install(self, *options: str, folder: Path | None = None, **variables: str) -> subprocess.CompletedProcess[str]:
         """Run the script, filled in for this release. folder: the current one."""
-        text = SCRIPT.read_text(encoding="utf-8").replace("@VERSION@", "1.0")
-        filled = self.dist / "install.sh"
-        filled.write_text(text.replace("@LIST_SHA256@", self.digest), encoding="utf-8")
+        filled = self.fill()
         own = {"HOME": str(self.home), "PATH": str(self.bin), "PIP_CONFIG_FILE": os.devnull}
         command = ["sh", str(filled), *options]
         return subprocess.run(command, cwd=folder, env=variables | own, capture_output=True, text=True, check=False)
 
+    def fill(self) -> Path:
+        """Write the release's `install.sh`."""
+        filled = self.dist / "install.sh"
+        filled.write_text(installer.filled_script("1.0", self.list), encoding="utf-8")
+        return filled
+
+
+class ReleasePage(ThreadingHTTPServer):
+    """The release page on loopback: a proxy that answers for its host, over TLS, and refuses every other host."""
+
+    def __init__(self, release: Release, folder: Path) -> None:
+        super().__init__(("127.0.0.1", 0), _Page)
+        page = urlsplit(installer._recipes().RELEASES)
+        self.host, self.certificate = page.hostname, folder / "page.pem"
+        key = folder / "page.key"
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-noenc",
+             "-keyout", key, "-out", self.certificate, "-subj", f"/CN={self.host}",
+             "-addext", f"subjectAltName=DNS:{self.host}"],
+            capture_output=True, check=True,
+        )  # fmt: skip
+        self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.tls.load_cert_chain(self.certificate, key)
+        files = [release.fill(), release.list, *(release.dist / "wheels").iterdir()]
+        self.files = {f"{page.path}/download/v1.0/{path.name}": path.read_bytes() for path in files}
+        links = "".join(f'<a href="{path}">{path}</a>' for path in self.files)
+        self.files[f"{page.path}/expanded_assets/v1.0"] = links.encode()
+        self.files[f"{page.path}/latest/download/install.sh"] = release.fill().read_bytes()
+
     @property
-    def digest(self) -> str:
-        return installer._sha256(self.list)
+    def environment(self) -> dict[str, str]:
+        """What makes curl and pip go through this proxy and trust its certificate."""
+        certificate = str(self.certificate)
+        proxy = f"http://127.0.0.1:{self.server_address[1]}"
+        return {"https_proxy": proxy, "CURL_CA_BUNDLE": certificate, "PIP_CERT": certificate, "PIP_NO_INDEX": "1"}
+
+
+class _Page(BaseHTTPRequestHandler):
+    server: ReleasePage
+
+    def do_CONNECT(self) -> None:
+        if self.path != f"{self.server.host}:443":
+            self.send_error(403)
+            return
+        self.send_response(200)
+        self.end_headers()
+        self.connection = self.server.tls.wrap_socket(self.connection, server_side=True)
+        self.rfile, self.wfile = self.connection.makefile("rb"), self.connection.makefile("wb", 0)
+        self.close_connection = False
+
+    def do_GET(self) -> None:
+        content = self.server.files.get(self.path)
+        self.send_response(200 if content is not None else 404)
+        self.send_header("Content-Type", "text/html" if "assets" in self.path else "application/octet-stream")
+        self.send_header("Content-Length", str(len(content or b"")))
+        self.end_headers()
+        self.wfile.write(content or b"")
+
+    def log_message(self, *arguments: object) -> None:
+        """Stay silent."""
 
 
 def left(folder: Path) -> list[Path]:
@@ -111,6 +174,25 @@ def test_nothing_of_the_current_folder_is_run(tmp_path: Path, variables: dict[st
     assert "the installed program does not start" in run.stderr
     assert list(marks.iterdir()) == []
     assert not list(folder.rglob("__pycache__"))
+
+
+def test_the_first_line_of_the_readme_installs_from_the_release_page(tmp_path: Path):
+    (block,) = re.findall(r"\A.*?```sh\n(.*?)```", (TOP / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    release = Release(tmp_path, starts=True)
+    # The current folder is a project with files named like those of the offline bundle.
+    project = tmp_path / "project"
+    (project / "wheels").mkdir(parents=True)
+    (project / "requirements.txt").touch()
+    with ReleasePage(release, tmp_path) as page:
+        threading.Thread(target=page.serve_forever, daemon=True).start()
+        own = {"HOME": str(release.home), "PATH": str(release.bin), "PIP_CONFIG_FILE": os.devnull, **page.environment}
+        run = subprocess.run(["sh", "-c", block], cwd=project, env=own, capture_output=True, text=True, check=False)
+        page.shutdown()
+    assert (run.returncode, run.stderr) == (0, "")
+    assert block.count("\n") == 1
+    assert "laguna-tui 1.0\n" in run.stdout
+    installed = subprocess.run([release.home / ".local/bin/laguna-tui"], capture_output=True, text=True, check=True)
+    assert installed.stdout == "laguna-tui 1.0\n"
 
 
 def test_what_is_not_the_released_list_is_refused(tmp_path: Path):

@@ -139,3 +139,14 @@ def test_a_tarball_has_its_files_and_no_date(tmp_path: Path):
     # Bytes 4 to 7 of gzip's header are the time.
     assert path.read_bytes()[4:8] == bytes(4)
     assert release.tarball(texts) == path.read_bytes()
+
+
+def test_the_address_of_the_release_page_is_the_same_everywhere():
+    address = PROJECT["urls"]["Releases"]
+    texts = [TOP / "README.md", *(TOP / "assets/docs").glob("*.md"), *(TOP / "packaging").iterdir()]
+    found = [
+        each for path in texts if path.is_file()
+        for each in re.findall(r"https://github\.com/laguna-tui/[\w/-]*", path.read_text(encoding="utf-8"))
+    ]  # fmt: skip
+    assert len(found) >= 2
+    assert [each for each in found if not each.startswith(f"{address}/")] == []

@@ -28,18 +28,18 @@ TRY = "import llama_cpp; llama_cpp.tried()"
 
 
 def wheel(
-    folder: Path, tells: object, *, name="llama_cpp_python", package="llama_cpp", version=BINDING_VERSION, shared=""
+    folder: Path, tells: object, *, name="llama_cpp_python", package="llama_cpp", version=BINDING_VERSION, more=None
 ) -> Path:
     """A wheel whose library says `tells` when it is tried; a string in its place is run as a program.
 
-    `shared` is one more file, in a folder that other packages may use.
+    `more` has texts of more files by path, such as one in a folder that other packages may use.
     """
     body = tells if isinstance(tells, str) else f"import json; print(json.dumps({tells!r}))"
     info = f"{name}-{version}.dist-info"
     files = {
         f"{package}/__init__.py": f"def tried():\n    {body}\n",
         f"{package}/lib/libllama.so": "no library",
-        **({shared: "a header"} if shared else {}),
+        **(more or {}),
         f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name.replace('_', '-')}\nVersion: {version}\n",
         f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: false\nTag: py3-none-any\n",
     }

@@ -228,7 +228,7 @@ def test_nano_is_tried_on_a_build_beside_the_installed_one(tmp_path):
 
 def unpacked(folder):
     """A site folder with a build in it, and with a file of another package in a folder that both use."""
-    with zipfile.ZipFile(fake_builds.wheel(folder, "pass", shared="include/llama.h")) as archive:
+    with zipfile.ZipFile(fake_builds.wheel(folder, "pass", more={"include/llama.h": "a header"})) as archive:
         archive.extractall(folder / "site")
     (folder / "site/include/other.h").write_text("not ours")
     return folder / "site"
