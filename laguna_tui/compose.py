@@ -36,8 +36,6 @@ ASK_WAIT_S = 60.0
 NO_SERVER = "the server's packages are missing; install them with: pip install 'laguna-tui[server]'"
 # Memory for the KV cache of conversations that take turns on one engine.
 HELD_BYTES = 4 << 30
-# The file in the state folder that exists once the setup screen was shown.
-SETUP_SEEN = "setup-seen"
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,12 +221,9 @@ def run_tui(
     from laguna_tui.tui.tui_settings import TuiSettings
 
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    # A user who names a model needs no recommendation.
-    marker = state_dir() / SETUP_SEEN if settings.model == Settings().model else None
     options = TuiSettings(
         session.state,
         settings.theme,
-        marker,
         settings.notify,
         partial(_pruned, settings),
         partial(_model_server, session),

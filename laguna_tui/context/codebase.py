@@ -34,6 +34,7 @@ from laguna_tui.repo.search.symbol_search import (
     named,
 )
 from laguna_tui.repo.search.symbol_uses import Use, find_uses
+from laguna_tui.repo.search.well_known import WellKnownSymbol, well_known_symbols
 
 # Errors of the index that are not the caller's fault: another program's lock, a full disk, damage.
 _FAULTS = (sqlite3.Error, IndexFault, OSError, UserError, ValueError, zlib.error)
@@ -184,6 +185,10 @@ class Codebase:
     def spellings(self) -> FuzzyNames:
         """Return the names of definitions as of the last scan, prepared for matching a few letters."""
         return self._spellings
+
+    def well_known(self, limit: int = 20) -> list[WellKnownSymbol]:
+        """Return the symbols that the most files use (`well_known.well_known_symbols`)."""
+        return self._answer(lambda connection: well_known_symbols(connection, limit), [])
 
     def search(self, question: str, limit: int = 20) -> list[RankedUnit]:
         """Return the units that answer a question best, best first, each with its reasons (`ranking.search`).

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.network import Network
 from laguna_tui.base.settings import Settings
+from laguna_tui.base.units import size
 from laguna_tui.models.catalogue import load_catalogue, named_entry
 from laguna_tui.models.download_progress import DownloadProgress
 from laguna_tui.models.entry import ModelEntry
@@ -82,6 +83,19 @@ class ModelSetup:
         if plan.paged:
             return _unsuited(offer, f"{entry.title} would run from disk here, at a word a minute", by_name=bool(name))
         return replace(offer, why=_reasons(plan))
+
+    def larger_model(self, current: str) -> str:
+        """Return what the recommended model would need on this machine, as a sentence; empty if one like it is open.
+
+        Opens no socket.
+        """
+        entry = load_catalogue().get(current)
+        if entry is None or self._store.status(entry).state is not ModelState.BUNDLED:
+            return ""
+        offer = self.describe(RECOMMENDED)
+        if offer.ready:
+            return f"{offer.title}, a larger model, is downloaded. F8 switches to it."
+        return f"A larger model: {offer.title}, {size(offer.size or 0)} to download. {offer.why[0]} F8 says more."
 
     def fits(self, name: str, width: int) -> list[str]:
         """Return the fit of a model on this machine, for every context and KV cache, in lines of at most `width` cells.

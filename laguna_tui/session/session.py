@@ -57,6 +57,9 @@ NO_ANSWER = "There is no answer to verify yet. Ask something first."
 _PLAIN = SessionOptions()
 # Enough text before a difference to find its place: about a line.
 _TOKENS_BEFORE = 24
+_EXAMPLES = 3
+# Whoever has not asked anything after this time needs no example.
+_EXAMPLES_WAIT_S = 120.0
 
 
 class Session:
@@ -167,7 +170,8 @@ class Session:
             info = remote_info(backend, report)
         servers = self.parts.servers.notes if self.parts is not None else ()
         more = filter(None, (folder.withheld, *self.permissions.notes, *servers, self._unsaved))
-        return replace(info, warnings=(*info.warnings, *more))
+        abilities = f"{self.title} {self.parts.toolbox.profile.abilities}" if self.parts is not None else ""
+        return replace(info, abilities=abilities, warnings=(*info.warnings, *more))
 
     @property
     def shared(self) -> "SharedModel | None":
@@ -373,6 +377,20 @@ class PromptView:
         parts.context.start()
         return completions(parts.context.codebase, text, cursor)
 
+    def examples(self, should_stop: Callable[[], bool]) -> Sequence[str] | None:
+        """Return questions about this folder that the open model answers well; None if the folder is unknown.
+
+        Waits for the folder's index. should_stop: polled; the wait ends once it returns True.
+        """
+        parts = self._session.parts
+        if parts is None or self._session.folder.withheld:
+            return None
+        codebase = parts.context.codebase
+        codebase.start()
+        if not codebase.wait(_EXAMPLES_WAIT_S, should_stop):
+            return None
+        return parts.toolbox.profile.examples.about(codebase.well_known(), _EXAMPLES)
+
     def blocks(self) -> "Sequence[ContextBlock]":
         """Return the prompt's blocks, in its order."""
         return self._ask(lambda preview: preview.blocks(), ())
@@ -445,6 +463,11 @@ class Models:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+
+    @property
+    def name(self) -> str:
+        """The name or file of the model that is open, or is to be opened."""
+        return self._session.slot.selection.settings.model
 
     def choices(self) -> tuple[ModelChoice, ...]:
         """Return the catalogue's models and the file that is open now. Opens nothing; may take half a second."""

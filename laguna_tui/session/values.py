@@ -129,6 +129,7 @@ class SessionInfo:
         no_strict: why this session cannot use strict speculation, and what to do; empty if it can.
         resumed: the resumed session; None for a new one.
         not_shown: what is unknown for a remote model, a sentence; empty for one in this process.
+        abilities: what the model can do, as a sentence.
     """
 
     context_size: int
@@ -140,6 +141,7 @@ class SessionInfo:
     no_strict: str = ""
     resumed: Resumed | None = None
     not_shown: str = ""
+    abilities: str = ""
 
 
 class Here(Enum):

@@ -29,6 +29,7 @@ from laguna_tui.tui.controllers.prompt_controller import PromptController
 from laguna_tui.tui.controllers.sessions_controller import SessionsController
 from laguna_tui.tui.controllers.shell_controller import ShellController
 from laguna_tui.tui.controllers.speed_controller import SpeedController
+from laguna_tui.tui.controllers.start_controller import StartController
 from laguna_tui.tui.driver import TerminalClosed
 from laguna_tui.tui.help_screen import TYPED_KEYS, HelpScreen, KeyRow, ManualPage, command_rows, key_rows, manual_rows
 from laguna_tui.tui.jobs_screen import JobsController
@@ -41,6 +42,7 @@ from laguna_tui.tui.serve_screen import ServeController
 from laguna_tui.tui.session_controller import SessionState
 from laguna_tui.tui.slash_commands import COMMANDS, find, is_slash, names, split
 from laguna_tui.tui.status_bar import LEGEND
+from laguna_tui.tui.transcript.transcript import Transcript
 from laguna_tui.tui.tui_settings import TuiSettings
 
 # Seconds in which a second Ctrl+C quits.
@@ -98,9 +100,10 @@ class LagunaApp(ChatApp):
         self.history = HistoryController(self, self.sessions.resume_copy)
         self.commits = CommitController(self)
         self.shell = ShellController(self)
+        self.start = StartController(self, model_setup)
         self.controllers = (
             self.speed, self.approvals, self.modes, self.jobs, self.serving, self.typing, self.context, self.models,
-            self.history, self.sessions, self.commits, self.shell, notifier,
+            self.history, self.sessions, self.commits, self.shell, self.start, notifier,
         )  # fmt: skip
         self._interrupted_at = -TWICE_S
         self._question, self._wanted, self._report = question, resume, report
@@ -118,7 +121,6 @@ class LagunaApp(ChatApp):
             self.run_job(self.open_model())
         else:
             self.sessions.begin(self._wanted)
-        self.models.begin()
         if self.keys.problems:
             self.writer.add_notice("\n".join(self.keys.problems), "warning")
         self._restore_draft()
@@ -131,6 +133,7 @@ class LagunaApp(ChatApp):
     @on(PromptInput.Changed)
     def _typed(self) -> None:
         self._draft.changed(self.prompt.text)
+        self.key_bar.refresh()
         self.typing.changed()
         self.typing.moved()
 
@@ -147,6 +150,15 @@ class LagunaApp(ChatApp):
             self._command(event.text)
         else:
             self.send(event.text, later=event.later)
+
+    @on(Transcript.Taken)
+    def _taken(self, event: Transcript.Taken) -> None:
+        self.prompt.focus()
+        if event.offer.command:
+            self.run_command(event.offer.command)
+        else:
+            self.prompt.past.add(event.offer.text)
+            self.send(event.offer.text)
 
     @on(PromptInput.SentEmpty)
     def _sent_empty(self) -> None:

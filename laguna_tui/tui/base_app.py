@@ -20,6 +20,7 @@ from laguna_tui.tui.clipboard import OSC52_BYTES, copy_with_tool
 from laguna_tui.tui.crash import CrashSafeApp
 from laguna_tui.tui.event_sanitizer import safe_path
 from laguna_tui.tui.hint_bar import HintBar
+from laguna_tui.tui.key_bar import KeyBar
 from laguna_tui.tui.keys import OwnKeys
 from laguna_tui.tui.modal import Palette, notify
 from laguna_tui.tui.prompt.completion_list import CompletionList
@@ -43,6 +44,8 @@ ALWAYS = ("quit", "interrupt")
 # Seconds; terminals report the focus just before the click that gave it to them.
 RAISE_S = 0.2
 TOO_LONG = "Not copied: it has {size}, and terminals take at most {limit}. Select less, or write a file with /export."
+# Minimum height for the row of keys.
+KEY_BAR_FROM = 16
 
 
 class MainScreen(Screen[None]):
@@ -52,12 +55,13 @@ class MainScreen(Screen[None]):
 
 
 class BaseApp(CrashSafeApp):
-    """The main screen: transcript, speed panel, approval panel, hint bar, input and status bar."""
+    """The main screen: transcript, speed panel, approval panel, hint bar, input, status bar and keys."""
 
     CSS_PATH = Path(__file__).with_name("app.tcss")
     TITLE = "laguna"
     ENABLE_COMMAND_PALETTE = True
     HORIZONTAL_BREAKPOINTS = [(0, "-small"), (WIDE_FROM, "-wide")]  # noqa: RUF012 textual's own type
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (KEY_BAR_FROM, "-high")]  # noqa: RUF012 textual's own type
     BINDINGS: ClassVar[list[BindingType]] = [each.binding for each in COMMANDS]
 
     def __init__(self, settings: TuiSettings, placeholder: str) -> None:
@@ -72,6 +76,7 @@ class BaseApp(CrashSafeApp):
             InputHistory(settings.state_dir), placeholder=placeholder, keys=self.keys, id="prompt"
         )
         self.status_bar = StatusBar(id="status")
+        self.key_bar = KeyBar(id="keys")
 
     def get_default_screen(self) -> MainScreen:
         return MainScreen(id="_default")
@@ -84,6 +89,7 @@ class BaseApp(CrashSafeApp):
         yield self.prompt.completions
         yield self.prompt
         yield self.status_bar
+        yield self.key_bar
 
     def set_up(self) -> None:
         """Register the themes and focus the input. Not `on_mount`: Textual calls that of every base class by itself."""
@@ -104,6 +110,7 @@ class BaseApp(CrashSafeApp):
         completions = self.prompt.completions
         self.hint_bar.title = completions.title
         self.hint_bar.count = completions.count
+        self.key_bar.refresh()
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return themes.tint_variables(self.current_theme, self.console.color_system)
@@ -152,6 +159,10 @@ class BaseApp(CrashSafeApp):
     @on(PromptInput.Untypable)
     def _refuse_mention(self, event: PromptInput.Untypable) -> None:
         notify(self, f"{event.label} cannot be mentioned: its name has control characters. Rename it.", "warning")
+
+    @on(PromptInput.Edge)
+    def _to_offers(self, event: PromptInput.Edge) -> None:
+        self.transcript.focus_offer(last=event.up)
 
     @on(PromptInput.EndPressed)
     @on(HintBar.FollowClicked)

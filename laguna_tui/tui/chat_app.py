@@ -41,7 +41,7 @@ from laguna_tui.tui.session_controller import (
 )
 from laguna_tui.tui.speed.speed_stats import MODE_NAMES
 from laguna_tui.tui.status_bar import SessionStatus
-from laguna_tui.tui.transcript.entries import WelcomeEntry
+from laguna_tui.tui.transcript.entries import QuestionEntry, WelcomeEntry
 from laguna_tui.tui.transcript.transcript_writer import TranscriptWriter
 from laguna_tui.tui.tui_settings import TuiSettings
 
@@ -92,6 +92,11 @@ class ChatApp(BaseApp):
         """The state of the session."""
         return self.controller.state
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing has been asked in this chat."""
+        return not any(isinstance(entry, QuestionEntry) for entry in self.document.entries)
+
     def begin(self) -> None:
         """Show the first entry, and poll from now on."""
         self.status_bar.status = SessionStatus(model=self._model, folder=self._folder)
@@ -102,7 +107,6 @@ class ChatApp(BaseApp):
     async def open_model(self) -> None:
         """Load the model."""
         info = await self.controller.load(self.session.open)
-        self._welcome.set_details(sanitize_line(info.details))
         self.show_opened(info)
 
     # -- to the session
@@ -251,6 +255,7 @@ class ChatApp(BaseApp):
         self.update_status(
             state=self.state, prefetching=self.controller.prefetching, permissions=self.session.permissions.mode
         )
+        self.key_bar.busy = self.state is SessionState.BUSY
         self.hint_bar.queued = tuple(map(sanitize_line, self.controller.queued))
         self.writer.show_waiting([sanitize(message) for message in self.controller.steered])
         self.transcript.update_rows()
@@ -293,6 +298,9 @@ class ChatApp(BaseApp):
     def show_model(self, info: SessionInfo) -> None:
         """Show that another model answers from now on."""
         self._change_model(info)
+        if self.is_empty:
+            self.writer.clear()
+            self.document.append(self._welcome)
         self.show_opened(info)
         how = f" with {self.plan[0]}" if self.plan else ""
         self.writer.add_notice(
@@ -310,12 +318,12 @@ class ChatApp(BaseApp):
     def _change_model(self, info: SessionInfo) -> None:
         self._model = sanitize_line(self.session.title)
         self._welcome = WelcomeEntry(self._model, self._folder)
-        self._welcome.set_details(sanitize_line(info.details))
         self.update_status(model=self._model, used=0, rate=None)
 
     def show_opened(self, info: SessionInfo) -> None:
         """Show the properties of the open model."""
         mode = MODE_NAMES[info.mode] if info.mode else ""
+        self._welcome.set_details(sanitize_line(info.details), sanitize_line(info.abilities))
         self.update_status(size=info.context_size, load=None, mode=mode)
         self.plan = tuple(map(sanitize_line, info.plan))
         for warning in info.warnings:

@@ -59,7 +59,6 @@ class TuiSettings:
     Attributes:
         state_dir: folder of the input history, crash files and which notices were shown; None remembers nothing.
         theme: name of a Textual theme, or "auto".
-        marker: file that exists once the setup screen was shown; None never shows it unasked.
         notify: whether the terminal notifies the user of an answer or a question while it is not looked at.
         prune_sessions: deletes old sessions where the user's settings say so, and returns sentences about it; any
             thread. None never deletes any.
@@ -69,7 +68,6 @@ class TuiSettings:
 
     state_dir: Path | None = None
     theme: str = AUTO_THEME
-    marker: Path | None = None
     notify: bool = True
     prune_sessions: Callable[[], Sequence[str]] | None = None
     make_server: Callable[[], ModelServer] | None = None

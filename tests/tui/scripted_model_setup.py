@@ -17,6 +17,7 @@ OFFER = SetupOffer(
     why=("It fits on the GPU with 64 K tokens.", "drafter: on. It takes 0.9 GiB and makes answers faster."),
     size=21 * GB,
 )
+LARGER = "A larger model: Laguna XS 2.1, 21.0 GB to download. F8 says more."
 HALFWAY = DownloadProgress(DownloadPhase.TRANSFER, 7 * GB, 21 * GB, 42e6, 333.0, "Laguna-XS-2.1-Q4_K_M.gguf")
 
 
@@ -34,6 +35,9 @@ class ScriptedModelSetup:
         self.opens.set()
         self.closed: Exception | None = None
         self._ends = ends or (None,)
+
+    def larger_model(self, current: str) -> str:
+        return LARGER
 
     def describe(self, name: str = "") -> SetupOffer:
         return self.offer

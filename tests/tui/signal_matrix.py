@@ -15,10 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 
-from laguna_tui.base.paths import APP
-from laguna_tui.compose import SETUP_SEEN
 from laguna_tui.supervise import _DEAF_S
 from tests.tui.job import ROOT, Job
 from tests.tui.supervised import STATES
@@ -73,9 +70,6 @@ def start(state: str, folder: str) -> Job:
 
 def start_real(state: str, folder: str) -> Job:
     """The program with the bundled model, in this state; its own files are in the folder."""
-    seen = Path(folder) / APP / SETUP_SEEN
-    seen.parent.mkdir()
-    seen.touch()
     command = [sys.executable, "-m", "laguna_tui", "--folder", str(ROOT)]
     job = Job(*command, environment={"XDG_STATE_HOME": folder, "XDG_CACHE_HOME": folder})
     job.wait_for(REAL_STATES[state if state == "loading" else "idle"])

@@ -182,7 +182,7 @@ async def test_a_new_chat_hears_nothing_of_the_old_one() -> None:
         await until(pilot, lambda: "one" in transcript(app))
         await pilot.press("ctrl+n")
         await until(pilot, lambda: session.chat.chats == 2 and app.state is SessionState.READY)
-        assert transcript(app).rstrip().endswith("all\xa0keys")
+        assert transcript(app).rstrip().endswith("Ask about the code in /project")
 
 
 async def test_a_message_typed_meanwhile_is_sent_after(chat) -> None:

@@ -28,7 +28,7 @@ async def test_the_user_has_room_made_and_is_told_what_went() -> None:
         app.prompt.replace_text("/compact")
         await pilot.press("enter")
         await until(pilot, lambda: "compacting the context: 7,000 of 8,192 tokens are used" in transcript(app))
-        assert "compacting" in screen(app).split("\n")[-1]
+        assert "compacting" in screen(app).split("\n")[-2]
         gate.set()
         await ready(app, pilot)
         assert "4 old blocks shortened, 7,000 tokens became 2,500." in " ".join(transcript(app).split())

@@ -12,8 +12,6 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from laguna_tui.base.paths import APP
-from laguna_tui.compose import SETUP_SEEN
 from tests.tui.test_terminal_parser import REPORTS, cut
 
 ROOT = Path(__file__).parents[2]
@@ -361,9 +359,6 @@ def test_ctrl_z_in_a_program_does_not_hang_it(terminal: Terminal) -> None:
 def test_the_size_is_the_terminals_and_not_that_of_the_environment(tmp_path: Path) -> None:
     model = tmp_path / "no.gguf"
     model.write_bytes(b"no model")
-    seen = tmp_path / APP / SETUP_SEEN
-    seen.parent.mkdir()
-    seen.touch()
     homes = {f"XDG_{kind}_HOME": str(tmp_path) for kind in ("CACHE", "CONFIG", "STATE")}
     terminal = Terminal(
         program=["laguna_tui", "--model", str(model)],
@@ -372,7 +367,7 @@ def test_the_size_is_the_terminals_and_not_that_of_the_environment(tmp_path: Pat
     terminal.read_until(("─" * 78).encode())
     terminal.child.setwinsize(30, 100)
     terminal.read_until(("─" * 98).encode())
-    # The last row, with the status bar.
+    # The last row, with the keys.
     terminal.read_until(b"\x1b[30;1H")
     terminal.child.send(b"/shell echo size=[$COLUMNS$LINES]\r")
     terminal.read_until(b"size=[]")

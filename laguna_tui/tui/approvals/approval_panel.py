@@ -5,6 +5,7 @@ after the question could be read; anything else that is typed goes to the input.
 """
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -24,6 +25,7 @@ from laguna_tui.tui.approvals.question import (
     lay_choices,
     lay_facts,
 )
+from laguna_tui.tui.key_bar import KeyHint
 from laguna_tui.tui.modal import notify
 from laguna_tui.tui.text_lines import StyledText, crop_front
 from laguna_tui.tui.typed_text import HandOver, TypedAhead
@@ -129,6 +131,10 @@ class ApprovalPanel(Widget, can_focus=True):
 
     def _restart_reaction_time(self) -> None:
         self._answers_from = time.monotonic() + REACTION_S
+
+    def key_hints(self) -> Sequence[KeyHint]:
+        """Return what the keys do besides the answers, which the panel itself shows."""
+        return (KeyHint("scroll", "up down"), KeyHint("to the input", "leave"))
 
     # -- rendering
 

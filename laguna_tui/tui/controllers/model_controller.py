@@ -24,21 +24,9 @@ class ModelController(Controller):
 
     def __init__(self, app: ChatApp, model_setup: ModelSetup | None) -> None:
         self._app, self._models = app, app.session.models
-        self._model_setup, self._marker = model_setup, app.settings.marker
+        self._model_setup = model_setup
         self.download = BackgroundDownload(model_setup) if model_setup is not None else None
         self._timer: Timer | None = None
-
-    def begin(self) -> None:
-        """Show the setup screen on the first start."""
-        if self._model_setup is None or self._marker is None or self._marker.exists():
-            return
-        try:
-            self._marker.parent.mkdir(parents=True, exist_ok=True)
-            self._marker.touch()
-        except OSError:
-            # It is shown again the next time.
-            pass
-        self.set_up()
 
     def set_up(self, name: str = "") -> None:
         """Show the setup screen, or switch to a model whose download is complete."""

@@ -1,7 +1,7 @@
 """The input: multi-line, with history on the arrow keys and completion of slash commands and mentions."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -15,6 +15,7 @@ from textual.widgets.text_area import Edit, EditResult
 from laguna_tui.base.text import JOINER, NON_JOINER, sanitize, sanitize_line
 from laguna_tui.context.blocks import Completion
 from laguna_tui.context.mentions import NAME_CHARS
+from laguna_tui.tui.key_bar import KeyHint
 from laguna_tui.tui.keys import OwnKeys
 from laguna_tui.tui.prompt.completion_list import QUOTE, CompletionList
 from laguna_tui.tui.prompt.input_history import InputHistory
@@ -29,6 +30,13 @@ _CORNERS = 6
 _NAME = re.compile(r"/[A-Za-z_-]*")
 # A mention's name with the @ and a quote.
 _MENTION_CHARS = NAME_CHARS + 2
+_CHOOSING = (KeyHint("choose", "up down"), KeyHint("take", "complete"), KeyHint("close", "stop"))
+_EMPTY = (
+    KeyHint("file", typed="@"),
+    KeyHint("commands", typed="/"),
+    KeyHint("shell", typed="!"),
+    KeyHint("transcript", "complete"),
+)
 
 
 class PromptInput(TextArea):
@@ -59,6 +67,13 @@ class PromptInput(TextArea):
     class SentEmpty(Message):
         """Posted when there is no text to send."""
 
+    class Edge(Message):
+        """Posted when a key moves up or down from the empty input and there is no message to recall."""
+
+        def __init__(self, *, up: bool) -> None:
+            super().__init__()
+            self.up = up
+
     class NextMode(Message):
         """Posted to change to the next mode."""
 
@@ -71,6 +86,8 @@ class PromptInput(TextArea):
 
     # Whether the text was last changed by typing, not by recalling or clearing it.
     by_hand = False
+    # Whether the arrow keys lead from the empty input to example questions.
+    has_examples = False
 
     def __init__(
         self,
@@ -141,6 +158,16 @@ class PromptInput(TextArea):
         parts = [say(self.outer_size.width - _CORNERS)] if say is not None else []
         self.border_subtitle = Content.assemble(*parts)
 
+    def key_hints(self) -> Sequence[KeyHint]:
+        """Return what the keys do with what is in the input now."""
+        if self.completions.is_open:
+            return (KeyHint("run", "send"), *_CHOOSING) if self.is_naming_command else _CHOOSING
+        if self.text:
+            return (KeyHint("send", "send"), KeyHint("new line", "newline"))
+        examples = [KeyHint("examples", "down" if self.past.entries else "up down")] if self.has_examples else []
+        older = [KeyHint("earlier", "up")] if self.past.entries else []
+        return (*examples, *older, *_EMPTY)
+
     def on_resize(self) -> None:
         self.say_below(self._below)
 
@@ -173,12 +200,16 @@ class PromptInput(TextArea):
             self.action_cursor_up()
         elif (older := self.past.older(self.text)) is not None:
             self.replace_text(older)
+        elif not self.text:
+            self.post_message(self.Edge(up=True))
 
     def action_down(self) -> None:
         if self.wrapped_document.location_to_offset(self.cursor_location).y < self.wrapped_document.height - 1:
             self.action_cursor_down()
         elif (newer := self.past.newer()) is not None:
             self.replace_text(newer)
+        elif not self.text:
+            self.post_message(self.Edge(up=False))
 
     def action_complete(self) -> None:
         # To the edit panel if it is open, else to the transcript.

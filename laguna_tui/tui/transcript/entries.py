@@ -11,7 +11,7 @@ from laguna_engine.events import Prefill
 from laguna_tui.base import units
 from laguna_tui.base.events import Choosing
 from laguna_tui.tui.markdown.layout import MAX_PROSE
-from laguna_tui.tui.text_lines import BLANK, TextLine, TextRun, TextRuns, cells, crop, progress_bar, wrap
+from laguna_tui.tui.text_lines import TextLine, TextRun, TextRuns, cells, crop, progress_bar, wrap
 
 # Rows of a question that show while it is closed.
 ASKED_ROWS = 12
@@ -173,11 +173,8 @@ class FiguresEntry(Entry):
         return self.lines[0]
 
 
-HINTS = (("Enter", "send"), ("Ctrl+J", "new line"), ("@", "mention a file"), ("F1", "all keys"))
-
-
 class WelcomeEntry(Entry):
-    """The first entry: model and folder, and the model's details once it is loaded. All texts are sanitised."""
+    """The first entry: the model, what it can do, and the folder. All texts are sanitised."""
 
     stop = False
 
@@ -185,11 +182,11 @@ class WelcomeEntry(Entry):
         super().__init__()
         self._model = model
         self._folder = folder
-        self._details = ""
+        self._details = self._abilities = ""
 
-    def set_details(self, details: str) -> None:
-        """Set the details of the loaded model."""
-        self._details = details
+    def set_details(self, details: str, abilities: str) -> None:
+        """Set the details of the loaded model, and what it can do, as a sentence."""
+        self._details, self._abilities = details, abilities
         self.changed()
 
     def mark(self) -> TextRun:
@@ -200,11 +197,54 @@ class WelcomeEntry(Entry):
         details = (TextRun(f"  {self._details}", "muted"),) if self._details else ()
         name = (TextRun("laguna", "heading heading-h2"), TextRun(f"  {self._model}", "text"), *details)
         about = (TextRun("Ask about the code in "), TextRun(self._folder, "inline-code"))
-        hints: list[TextRun] = []
-        for key, what in HINTS:
-            hints.extend([TextRun("   ", "muted")] if hints else [])
-            hints.extend([TextRun(key, "bullet"), TextRun(f"\u00a0{what.replace(' ', chr(0xA0))}", "muted")])
-        return [*wrap(name, width), *wrap(about, width), BLANK, *wrap(tuple(hints), width)]
+        abilities = wrap((TextRun(self._abilities),), width) if self._abilities else []
+        return [*wrap(name, width), *abilities, *wrap(about, width)]
+
+    def source(self) -> str:
+        return ""
+
+
+class CaptionEntry(Entry):
+    """A line of the app above offers, or in their place."""
+
+    stop = False
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+
+    def lay(self, width: int) -> Sequence[TextLine]:
+        return wrap((TextRun(self.text, "muted"),), min(width, MAX_PROSE))
+
+    def source(self) -> str:
+        return ""
+
+
+class OfferEntry(Entry):
+    """A line that Enter or a click takes: an example question, or a command of the app.
+
+    Attributes:
+        text: the line, sanitised.
+        command: the command that it stands for; empty for a question.
+    """
+
+    of_turn = False
+
+    def __init__(self, text: str, command: str = "", *, gap: bool = False) -> None:
+        super().__init__(gap=gap)
+        self.text = text
+        self.command = command
+
+    @property
+    def verb(self) -> str:
+        """What taking it does, in a word or two."""
+        return "set up" if self.command else "ask this"
+
+    def mark(self) -> TextRun:
+        return TextRun("↑ " if self.command else "› ", "bullet")
+
+    def lay(self, width: int) -> Sequence[TextLine]:
+        return wrap((TextRun(self.text, "muted" if self.command else "link"),), min(width, MAX_PROSE))
 
     def source(self) -> str:
         return ""

@@ -1,14 +1,16 @@
 """The interactive transcript: a block cursor, folding, copying, and scrolling keys."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
+from laguna_tui.tui.key_bar import KeyHint
 from laguna_tui.tui.transcript import selection
 from laguna_tui.tui.transcript.document import TranscriptDocument
-from laguna_tui.tui.transcript.entries import Entry, FoldingEntry
+from laguna_tui.tui.transcript.entries import Entry, FoldingEntry, OfferEntry
 from laguna_tui.tui.transcript.transcript_view import TranscriptView
 from laguna_tui.tui.typed_text import HandOver, TypedAhead
 
@@ -19,7 +21,7 @@ class Transcript(TranscriptView, can_focus=True):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "cursor(-1)", "Block above", id="transcript.up"),
         Binding("down,j", "cursor(1)", "Block below", id="transcript.down"),
-        Binding("enter,space", "fold", "Expand or collapse the block", id="transcript.fold"),
+        Binding("enter,space", "fold", "Expand or collapse the block; ask the example question", id="transcript.fold"),
         Binding("y,c", "copy", "Copy the block", id="transcript.copy"),
         Binding("pageup", "page_up", "Scroll up a page", show=False),
         Binding("pagedown", "page_down", "Scroll down a page", show=False),
@@ -30,6 +32,13 @@ class Transcript(TranscriptView, can_focus=True):
 
     class Left(Message):
         """Posted to move the focus back to the input."""
+
+    class Taken(Message):
+        """Posted when the user takes an offer."""
+
+        def __init__(self, offer: OfferEntry) -> None:
+            super().__init__()
+            self.offer = offer
 
     def __init__(
         self,
@@ -60,12 +69,24 @@ class Transcript(TranscriptView, can_focus=True):
         at = self._at
         if at is None or at >= len(self.document):
             self._at = stops[-1]
+        elif step > 0 and at == stops[-1] and isinstance(self._entry(), OfferEntry):
+            # The input is below the offers.
+            self.action_leave()
+            return
         elif step < 0:
             self._at = max((stop for stop in stops if stop < at), default=stops[0])
         else:
             self._at = min((stop for stop in stops if stop > at), default=stops[-1])
         self._show_cursor()
         self._reveal(self._at)
+
+    def focus_offer(self, *, last: bool) -> None:
+        """Move the focus to the first or the last example question, or else to any offer; nothing without one."""
+        offers = {at: entry for at, entry in enumerate(self.document.entries) if isinstance(entry, OfferEntry)}
+        if offers:
+            questions = [at for at, offer in offers.items() if not offer.command] or list(offers)
+            self._at = questions[-1 if last else 0]
+            self.focus()
 
     def show_entry(self, entry: Entry | None, row: int = 0) -> None:
         """Scroll to a row of the last entry, or to the end if all of it fits.
@@ -87,9 +108,24 @@ class Transcript(TranscriptView, can_focus=True):
         if index is not None and (self.following or self.scroll_offset.y == self.document.top(index) + self._shown_row):
             self.call_later(self.show_entry, self._shown, self._shown_row)
 
+    def key_hints(self) -> Sequence[KeyHint]:
+        """Return what the keys do with the block at the cursor."""
+        entry = self._entry()
+        moves = (KeyHint("move", "cursor(-1) cursor(1)"), KeyHint("input", "leave"))
+        if isinstance(entry, OfferEntry):
+            return (KeyHint(entry.verb, "fold"), *moves)
+        if isinstance(entry, FoldingEntry):
+            return (KeyHint("collapse" if entry.is_open else "expand", "fold"), KeyHint("copy", "copy"), *moves)
+        return (KeyHint("copy", "copy"), *moves)
+
+    def _entry(self) -> Entry | None:
+        """Return the entry at the cursor."""
+        return self.document.entry(self._at) if self._at is not None and self._at < len(self.document) else None
+
     def _show_cursor(self) -> None:
         if self._at is not None and self._at < len(self.document):
             self.mark_focused(selection.span(self.document, self._at))
+            self.refresh_bindings()
 
     def _reveal(self, index: int) -> None:
         """Scroll the block into view, at least its top."""
@@ -107,7 +143,9 @@ class Transcript(TranscriptView, can_focus=True):
 
     def _toggle(self, index: int) -> None:
         entry = self.document.entry(index)
-        if isinstance(entry, FoldingEntry):
+        if isinstance(entry, OfferEntry):
+            self.post_message(self.Taken(entry))
+        elif isinstance(entry, FoldingEntry):
             self.clear_selection()
             entry.toggle()
             self.following = self.following and index == len(self.document) - 1
@@ -148,7 +186,7 @@ class Transcript(TranscriptView, can_focus=True):
         return False
 
     def on_click(self, event: events.Click) -> None:
-        """Take the focus with the block that was clicked; open or close it if that was on its headline."""
+        """Take the focus with the block that was clicked; take it, or open or close it if that was on its headline."""
         row = self.scroll_offset.y + event.y
         if self.text_selection is not None or row >= self.document.height:
             return
@@ -157,5 +195,7 @@ class Transcript(TranscriptView, can_focus=True):
         self.focus()
         self._show_cursor()
         entry = self.document.entry(index)
-        if isinstance(entry, FoldingEntry) and inner == entry.gap:
+        if (isinstance(entry, FoldingEntry) and inner == entry.gap) or (
+            isinstance(entry, OfferEntry) and inner >= entry.gap
+        ):
             self._toggle(index)

@@ -7,11 +7,9 @@ import pytest
 from textual import events
 
 from laguna_tui.base.errors import UserError
-from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.models.background_download import DownloadStage
 from laguna_tui.tui.models.setup_screen import SetupScreen
 from laguna_tui.tui.prompt.prompt_input import PromptInput
-from laguna_tui.tui.tui_settings import TuiSettings
 from tests.tui.models.test_model_picker import CHOICES
 from tests.tui.pilot import ask, ready, running, screen, transcript, until
 from tests.tui.scripted import PlayedSession
@@ -191,16 +189,6 @@ async def test_leaving_pauses_the_download():
         await until(pilot, lambda: "33 %" in screen(app))
         await pilot.press("ctrl+q")
     assert stage(app) is DownloadStage.PAUSED
-
-
-async def test_the_screen_comes_by_itself_at_the_very_first_start_only(tmp_path):
-    marker = tmp_path / "state" / "setup-seen"
-    for first in (True, False):
-        app = LagunaApp(session(), TuiSettings(theme="laguna-dark", marker=marker), ScriptedModelSetup())
-        async with app.run_test(size=(80, 24)) as pilot:
-            await ready(app, pilot)
-            await until(pilot, lambda app=app, first=first: ("Found" in screen(app)) is first)
-            assert marker.is_file()
 
 
 async def test_without_a_model_setup_nothing_is_set_up():

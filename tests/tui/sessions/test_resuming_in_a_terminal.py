@@ -14,7 +14,6 @@ import pytest
 
 from laguna_tui import supervise
 from laguna_tui.base.paths import APP
-from laguna_tui.compose import SETUP_SEEN
 from tests.tui.job import ROOT, Job
 from tests.tui.signal_matrix import QUIT_KEY, REAL_STATES, start_real
 
@@ -95,7 +94,6 @@ def test_a_chat_on_a_read_only_disk_is_answered_and_says_that_it_is_not_saved(tm
     if unshare is None or subprocess.run([unshare, "-rm", "true"], check=False, capture_output=True).returncode:
         pytest.skip("no namespaces to mount a disk read-only in")
     (tmp_path / APP).mkdir()
-    (tmp_path / APP / SETUP_SEEN).touch()
     folders = dict.fromkeys(("XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"), str(tmp_path))
     inside = ("sh", "-c", READ_ONLY, "sh", str(tmp_path), sys.executable, str(ROOT))
     with Job(unshare, "-rm", *inside, environment=folders) as job:
@@ -107,4 +105,4 @@ def test_a_chat_on_a_read_only_disk_is_answered_and_says_that_it_is_not_saved(tm
         job.type(QUIT_KEY)
         assert job.expect("ended") == 0
         job.wait_until_none_is_left()
-    assert [path.name for path in tmp_path.rglob("*")] == [APP, SETUP_SEEN]
+    assert [path.name for path in tmp_path.rglob("*")] == [APP]

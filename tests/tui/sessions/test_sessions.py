@@ -223,7 +223,7 @@ async def test_a_resumed_session_shows_its_turns_and_what_is_left_out():
         assert "thought\n" in shown
         assert "38,100 tokens restored to the KV cache in 0.2 s." in shown.replace("\n", " ")
         assert "Laguna XS 2.1 is not here" in shown
-        assert "fix the discount" in screen(app).splitlines()[-1]
+        assert "fix the discount" in screen(app).splitlines()[-2]
         await ask(app, pilot, "go on")
         assert "Hello." in transcript(app)
 
@@ -312,15 +312,15 @@ async def test_the_open_session_is_renamed():
         await ask(app, pilot, "/rename no")
         await until(pilot, lambda: "This chat is not saved yet" in screen(app))
         await ask(app, pilot, "hello there")
-        await until(pilot, lambda: "hello there" in screen(app).splitlines()[-1])
+        await until(pilot, lambda: "hello there" in screen(app).splitlines()[-2])
         await ask(app, pilot, "/rename the tax")
-        await until(pilot, lambda: "the tax" in screen(app).splitlines()[-1])
+        await until(pilot, lambda: "the tax" in screen(app).splitlines()[-2])
         assert found.current.title == "the tax"
         await ask(app, pilot, "/rename")
         await until(pilot, lambda: isinstance(app.screen, TitleQuestion))
         await pilot.press("escape")
         await ask(app, pilot, "/new")
-        await until(pilot, lambda: "the tax" not in screen(app).splitlines()[-1])
+        await until(pilot, lambda: "the tax" not in screen(app).splitlines()[-2])
 
 
 async def test_a_copy_is_gone_on_with_and_the_session_stays():

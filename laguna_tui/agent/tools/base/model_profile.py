@@ -3,16 +3,55 @@
 General code reads the profile and never asks which model it is about.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from laguna_engine.chat.messages import ToolSpec
 from laguna_tui.agent.tools.base.guard import Guard
 from laguna_tui.agent.tools.base.tool import Tool
+from laguna_tui.repo.search.well_known import WellKnownSymbol
+
+# A list of more users is cut in the answer.
+_FEW_USERS = 8
 
 SHELL = "shell"
 """The tool that runs commands, by the name that models were trained on."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleQuestions:
+    """Questions that a kind of model answers well, each with `{name}` for a symbol.
+
+    Attributes:
+        defined: About any symbol.
+        used: About one that other files use.
+        tested: About one that tests use.
+    """
+
+    defined: str
+    used: str
+    tested: str
+
+    def about(self, symbols: Sequence[WellKnownSymbol], count: int) -> Sequence[str]:
+        """Return up to `count` questions, each about another symbol; `symbols` are the best known ones first."""
+        left = list(symbols)
+        types = [each for each in left if each.is_type]
+        called = [each for each in left if not each.is_type and each.users]
+        few = [each for each in called if each.users <= _FEW_USERS]
+        wanted = (
+            (self.defined, types or left),
+            (self.used, few or called or [each for each in left if each.users]),
+            (self.tested, sorted((each for each in left if each.tests), key=lambda each: -each.tests)),
+            *((self.defined, left) for _ in range(count)),
+        )
+        questions: list[str] = []
+        for question, among in wanted:
+            chosen = next((each for each in among if each in left), None)
+            if chosen is not None and len(questions) < count:
+                questions.append(question.format(name=chosen.name))
+                left.remove(chosen)
+        return questions
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +64,8 @@ class ModelProfile:
     Attributes:
         system_prompt: What the model reads first, without a newline at its end; the same bytes for a whole session.
         tools: What it may call, in the order in which it reads them.
+        abilities: What it can do, as the end of a sentence that begins with its title.
+        examples: Questions that it answers well.
         guard: Makes the guard of a turn from the user's message, and a function that returns the prompt's text between
             the system's part and that message.
         turns: How many of a chat's newest turns are in its prompt, the one that is asked included; None for all.
@@ -41,6 +82,8 @@ class ModelProfile:
 
     system_prompt: str
     tools: tuple[Tool[Any], ...]
+    abilities: str
+    examples: ExampleQuestions
     guard: Callable[[str, Callable[[], str]], Guard]
     turns: int | None = None
     attaches: bool = True

@@ -8,7 +8,7 @@ whole session, and a test holds their length.
 
 from laguna_tui.agent.prompt import system_prompt
 from laguna_tui.agent.tools.base.guard import Guard
-from laguna_tui.agent.tools.base.model_profile import ModelProfile
+from laguna_tui.agent.tools.base.model_profile import ExampleQuestions, ModelProfile
 from laguna_tui.agent.tools.full.change_files import DELETE, EDIT, MOVE, REPLACE_SYMBOL, WRITE
 from laguna_tui.agent.tools.full.find import FIND
 from laguna_tui.agent.tools.full.list import LIST
@@ -34,6 +34,12 @@ FULL = ModelProfile(
         # To run commands, and to keep in mind what is left.
         SHELL,
         TODO,
+    ),
+    abilities="answers questions about the code, changes it, and runs commands; you approve what it does.",
+    examples=ExampleQuestions(
+        defined="What does {name} do, and who uses it?",
+        used="What would break if {name} raised an exception?",
+        tested="What do the tests of {name} not cover?",
     ),
     # Such a model reads what tools answer, and corrects itself.
     guard=lambda asked, before: Guard(),

@@ -9,7 +9,7 @@ byte for byte, is `tests/app/agent/tools/nano_system.txt`.
 
 from laguna_tui.agent.prompt import system_prompt
 from laguna_tui.agent.tools.base.edit import EditArguments, edit_tool
-from laguna_tui.agent.tools.base.model_profile import ModelProfile
+from laguna_tui.agent.tools.base.model_profile import ExampleQuestions, ModelProfile
 from laguna_tui.agent.tools.nano import find, search
 from laguna_tui.agent.tools.nano.guard import NanoGuard
 from laguna_tui.agent.tools.nano.rename import make_rename
@@ -30,6 +30,10 @@ NANO = ModelProfile(
         find.FIND,
         search.SEARCH,
         edit_tool(DIALECT, EditArguments, make_rename),
+    ),
+    abilities="looks up code and makes small edits; it declines the rest.",
+    examples=ExampleQuestions(
+        defined="Where is {name} defined?", used="Where is {name} used?", tested="Which tests use {name}?"
     ),
     guard=NanoGuard,
     # A file beside the question is longer than anything it was trained on.
