@@ -1,4 +1,4 @@
-"""What is made from `packaging/pylock.toml`: the SBOM, a Homebrew formula, and the files of an AUR package.
+"""What is made from `packaging/pylock.toml`: the SBOM, a Homebrew formula, an AUR package's files, a flake's sources.
 
 The lock (PEP 751) names every dependency's version with the hashes of all its files: `make lock` writes it.
 """
@@ -8,9 +8,11 @@ import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from packaging.markers import Marker
+from packaging.tags import Tag, compatible_tags, cpython_tags
+from packaging.utils import parse_wheel_filename
 
 LOCK = Path(__file__).resolve().parent / "pylock.toml"
 NAME, FILE_NAME = "laguna-tui", "laguna_tui"
@@ -23,6 +25,15 @@ HOMEPAGE = RELEASES.removesuffix("/releases")
 LICENSE = "Apache-2.0"
 BREW_PYTHON = "3.13"
 _PLATFORMS = ("linux", "darwin")
+_NIX_SYSTEMS = {
+    "x86_64-linux": ("linux", [f"manylinux_2_{minor}_x86_64" for minor in range(39, 4, -1)]),
+    "aarch64-linux": ("linux", [f"manylinux_2_{minor}_aarch64" for minor in range(39, 16, -1)]),
+    "aarch64-darwin": (
+        "darwin",
+        [f"macosx_{major}_0_{kind}" for major in range(14, 10, -1) for kind in ("arm64", "universal2")],
+    ),
+}
+"""Platforms of wheels that run on each system, the best first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +47,7 @@ class Locked:
         url: Address of its sdist.
         sha256: Of the sdist.
         hashes: SHA-256 of the sdist and of every wheel.
+        wheels: Address and SHA-256 of every wheel, by its file name.
     """
 
     name: str
@@ -44,6 +56,7 @@ class Locked:
     url: str
     sha256: str
     hashes: tuple[str, ...]
+    wheels: Mapping[str, tuple[str, str]]
 
     def needed(self, platform: str, python: str = BREW_PYTHON) -> bool:
         """Whether it is needed on a platform, as `sys.platform` names it."""
@@ -58,10 +71,11 @@ def read_lock(path: Path = LOCK) -> list[Locked]:
     for package in tomllib.loads(path.read_text(encoding="utf-8"))["packages"]:
         files = [package["sdist"], *package.get("wheels", [])]
         hashes = tuple(file["hashes"]["sha256"] for file in files)
+        wheels = {PurePosixPath(file["url"]).name: (file["url"], file["hashes"]["sha256"]) for file in files[1:]}
         found.append(
             Locked(
                 package["name"], package["version"], package.get("marker", ""), package["sdist"]["url"], hashes[0],
-                hashes,
+                hashes, wheels,
             )
         )  # fmt: skip
     return sorted(found, key=lambda each: each.name)
@@ -144,6 +158,41 @@ end
 '''
 
 
+def nix_sources(version: str, wheel: str, sha256: str, locked: Sequence[Locked]) -> str:
+    """Return `sources.json` of the flake: the files that each system needs, with their hashes.
+
+    Args:
+        wheel: File name of this project's wheel.
+        sha256: Of it.
+    """
+    ours = {"name": wheel, "url": file_url(version, wheel), "sha256": sha256}
+    python = tuple(map(int, BREW_PYTHON.split(".")))
+    sources = {}
+    for system, (platform, platforms) in _NIX_SYSTEMS.items():
+        tags = [*cpython_tags(python, platforms=platforms), *compatible_tags(python, platforms=platforms)]
+        files = (_best_file(each, tags) for each in locked if each.needed(platform))
+        sources[system] = [ours, *files]
+    return json.dumps(sources, indent=1) + "\n"
+
+
+def _best_file(locked: Locked, tags: Sequence[Tag]) -> dict[str, str]:
+    """Return the wheel that fits the first of these tags, or the sdist."""
+    by_tag = {tag: name for name in locked.wheels for tag in parse_wheel_filename(name)[3]}
+    name = next((by_tag[tag] for tag in tags if tag in by_tag), None)
+    if name is None:
+        return {"name": PurePosixPath(locked.url).name, "url": locked.url, "sha256": locked.sha256}
+    url, digest = locked.wheels[name]
+    return {"name": name, "url": url, "sha256": digest}
+
+
+def acp_agent(version: str) -> str:
+    """Return the entry of the registry of agents (Agent Client Protocol), which editors install from."""
+    package = {"package": f"{NAME}[acp]=={version}", "args": ["acp"]}
+    entry = {"id": NAME, "name": NAME, "version": version, "description": SUMMARY, "repository": HOMEPAGE,
+             "authors": ["the laguna-tui authors"], "license": LICENSE, "distribution": {"uvx": package}}  # fmt: skip
+    return json.dumps(entry, indent=2) + "\n"
+
+
 def requirements(locked: Sequence[Locked]) -> str:
     """Return the lock as pip's requirements with hashes."""
     lines = []
@@ -175,7 +224,7 @@ package() {{
   local target="$pkgdir/usr/lib/{NAME}"
   python -P -m pip install --no-warn-script-location --require-hashes --no-deps --target "$target" -r requirements.txt
   python -P -m pip install --no-deps --target "$target" "./{FILE_NAME}-$pkgver"
-  rm -rf "$target/bin"
+  rm -rf "${{target:?}}/bin"
   install -dm755 "$pkgdir/usr"
   mv "$target/share" "$pkgdir/usr/share"
   install -Dm755 /dev/stdin "$pkgdir/usr/bin/{NAME}" <<'END'

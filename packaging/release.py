@@ -1,6 +1,9 @@
 """Builds a release into `dist/`: sdist and wheel, checked and reproducible; SBOM, notes, hashes, recipes.
 
-    python packaging/release.py [--out DIR]
+    python packaging/release.py [--out DIR] [--all-linters]
+
+The recipes are for Homebrew, the AUR, Nix, container engines and the registry of the Agent Client Protocol. They are
+linted with what is installed.
 
 Built twice from what is committed, in folders of different names; both must be the same bytes.
 """
@@ -8,6 +11,7 @@ Built twice from what is committed, in folders of different names; both must be 
 import argparse
 import gzip
 import hashlib
+import importlib
 import io
 import os
 import re
@@ -20,10 +24,12 @@ import tomllib
 import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import ModuleType
 
 TOP = Path(__file__).resolve().parents[1]
 NOT_SHIPPED = ("assets/nano/recipe/", "assets/screenshots/")
 NOT_IN_SDIST = (".ci/",)
+AUR = "aur/"
 LARGEST = 60 << 20
 """Bytes of a file; the index takes 100 MB."""
 
@@ -36,16 +42,21 @@ def main() -> int:
     """Build and check; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--out", type=Path, default=TOP / "dist", help="folder to write to (default: dist)")
+    parser.add_argument("--all-linters", action="store_true", help="fail if a linter of the recipes is not installed")
+    options = parser.parse_args()
     try:
-        release(parser.parse_args().out)
+        release(options.out, all_linters=options.all_linters)
     except Wrong as wrong:
         sys.stderr.write(f"release: {wrong}\n")
         return 1
     return 0
 
 
-def release(out: Path) -> None:
-    """Build everything into `out`; Wrong if something may not be released."""
+def release(out: Path, *, all_linters: bool = False) -> None:
+    """Build everything into `out`; Wrong if something may not be released.
+
+    all_linters: a linter that is not installed is an error too.
+    """
     changed = _git("status", "--porcelain").strip()
     if changed:
         raise Wrong(f"not everything is committed:\n{changed}\ncommit it, or stash it")
@@ -59,7 +70,9 @@ def release(out: Path) -> None:
             raise Wrong(f"{path.name}: " + "\n  ".join(problems))
         print(f"{path.name}: {path.stat().st_size:,} bytes, identical in two builds")
     (out / "NOTES.md").write_text(notes(TOP / "CHANGELOG.md", version), encoding="utf-8")
-    made = [*built, *_recipes(out, version, next(path for path in built if path.suffix == ".gz"))]
+    texts = recipe_files(version, *(_one(built, suffix) for suffix in (".gz", ".whl")))
+    check_recipes(texts, all_linters=all_linters)
+    made = [*built, *_write_recipes(out, texts)]
     sums = "".join(f"{_sha256(path)}  {path.relative_to(out)}\n" for path in sorted(made))
     (out / "SHA256SUMS").write_text(sums, encoding="utf-8")
     print(f"{len(made)} files in {out}")
@@ -164,22 +177,66 @@ def _build(folder: Path, epoch: str) -> Path:
     return built
 
 
-def _recipes(out: Path, version: str, sdist: Path) -> list[Path]:
-    import lock_recipes as recipes
+def _one(built: Iterable[Path], suffix: str) -> Path:
+    return next(path for path in built if path.suffix == suffix)
 
+
+def recipe_files(version: str, sdist: Path, wheel: Path) -> dict[str, str]:
+    """Return the texts of the recipes by their paths."""
+    recipes = _beside("lock_recipes")
     locked, digest = recipes.read_lock(), _sha256(sdist)
     models = {path.name: path for path in (TOP / "assets/nano").glob("*.gguf")}
     lines = recipes.requirements(locked)
-    aur = {
-        "laguna-tui/PKGBUILD": recipes.pkgbuild(version, digest, lines),
-        "laguna-tui/.SRCINFO": recipes.srcinfo(version, digest, lines),
-        "laguna-tui/requirements.txt": lines,
+    values = {"VERSION": version, "SUMMARY": recipes.SUMMARY, "HOMEPAGE": recipes.HOMEPAGE,
+              "LLAMA": next(each.version for each in locked if each.name == "llama-cpp-python")}  # fmt: skip
+    return {
+        "sbom.cdx.json": recipes.sbom(version, locked, models),
+        "homebrew/laguna-tui.rb": recipes.homebrew(version, digest, locked),
+        f"{AUR}PKGBUILD": recipes.pkgbuild(version, digest, lines),
+        f"{AUR}.SRCINFO": recipes.srcinfo(version, digest, lines),
+        f"{AUR}requirements.txt": lines,
+        "nix/flake.nix": _filled("flake.nix", values),
+        "nix/sources.json": recipes.nix_sources(version, wheel.name, _sha256(wheel), locked),
+        "containers/Containerfile": _filled("Containerfile", values),
+        "containers/Containerfile.cuda": _filled("Containerfile.cuda", values),
+        "acp/laguna-tui/agent.json": recipes.acp_agent(version),
+        "acp/laguna-tui/icon.svg": _filled("acp_icon.svg", values),
     }
-    contents = {
-        "sbom.cdx.json": recipes.sbom(version, locked, models).encode(),
-        "homebrew/laguna-tui.rb": recipes.homebrew(version, digest, locked).encode(),
-        "laguna-tui-aur.tar.gz": tarball(aur),
-    }
+
+
+def _beside(name: str) -> ModuleType:
+    """Import a script of this folder, which is no package."""
+    sys.path.insert(0, str(TOP / "packaging"))
+    return importlib.import_module(name)
+
+
+def _filled(name: str, values: Mapping[str, str]) -> str:
+    text = (TOP / "packaging" / name).read_text(encoding="utf-8")
+    for key, value in values.items():
+        text = text.replace(f"@{key}@", value)
+    return text
+
+
+def check_recipes(texts: Mapping[str, str], *, all_linters: bool) -> None:
+    """Lint the recipes and print what ran; Wrong if a linter complains."""
+    linters = _beside("lint_recipes")
+    with tempfile.TemporaryDirectory() as work:
+        for name, text in texts.items():
+            path = Path(work, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        for check, complaint in linters.lint(Path(work), texts):
+            if complaint or (complaint is None and all_linters):
+                raise Wrong(f"{check}: {complaint or 'this linter is not installed'}")
+            print(f"{check}: {'skipped, it is not installed' if complaint is None else 'no complaint'}")
+
+
+def _write_recipes(out: Path, texts: Mapping[str, str]) -> list[Path]:
+    """Write the recipes; those of the AUR and of Nix, which belong together, as an archive each."""
+    contents = {f"laguna-tui-{folder.rstrip('/')}.tar.gz": tarball({
+        f"laguna-tui/{name.removeprefix(folder)}": text for name, text in texts.items() if name.startswith(folder)
+    }) for folder in (AUR, "nix/")}  # fmt: skip
+    contents |= {name: text.encode() for name, text in texts.items() if not name.startswith((AUR, "nix/"))}
     for name, content in contents.items():
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         (out / name).write_bytes(content)

@@ -130,6 +130,54 @@ def test_the_launcher_of_the_pkgbuild_runs_nothing_of_the_current_folder(tmp_pat
     assert list(marks.iterdir()) == []
 
 
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory) -> dict[str, str]:
+    """The recipes of a release whose sdist and wheel are empty."""
+    folder = tmp_path_factory.mktemp("built")
+    sdist, wheel = folder / "laguna_tui-1.2.3.tar.gz", folder / "laguna_tui-1.2.3-py3-none-any.whl"
+    sdist.touch()
+    wheel.touch()
+    return release.recipe_files("1.2.3", sdist, wheel)
+
+
+def test_the_linters_that_are_installed_have_no_complaint(texts: dict[str, str], capsys):
+    release.check_recipes(texts, all_linters=False)
+    ran = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.endswith(": no complaint")]
+    assert {"bash", "shellcheck", "check-jsonschema"} <= set(ran)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("aur/PKGBUILD", "package() {"),
+        ("acp/laguna-tui/agent.json", '{"id": "Laguna"}'),
+        ("homebrew/laguna-tui.rb", "class LagunaTui <"),
+        ("nix/flake.nix", "{ description = "),
+        ("containers/Containerfile", "RUN cd /x && sudo apt-get install git"),
+    ],
+)
+def test_a_recipe_that_a_linter_refuses_is_not_released(name: str, wrong: str, texts: dict[str, str], capsys):
+    release.check_recipes({name: texts[name]}, all_linters=False)
+    if "skipped" in capsys.readouterr().out:
+        pytest.skip("its linter is not installed")
+    with pytest.raises(release.Wrong, match=name.rpartition("/")[2]):
+        release.check_recipes({name: wrong}, all_linters=False)
+
+
+def test_no_placeholder_is_left_in_a_recipe(texts: dict[str, str]):
+    assert [name for name, text in texts.items() if re.search(r"@[A-Z]+@", text)] == []
+    assert "laguna-ggml-cuda-sm${CUDA_ARCH}==0.3.36" in texts["containers/Containerfile.cuda"]
+
+
+def test_nix_fetches_a_wheel_that_fits_of_everything_but_llama_cpp(texts: dict[str, str]):
+    for system, files in json.loads(texts["nix/sources.json"]).items():
+        sdists = [each["name"] for each in files if not each["name"].endswith(".whl")]
+        assert sdists == ["llama_cpp_python-0.3.36.tar.gz"], system
+        assert files[0]["url"].endswith("/releases/download/v1.2.3/laguna_tui-1.2.3-py3-none-any.whl")
+        other = "macosx" if "linux" in system else "manylinux"
+        assert not any(other in each["name"] for each in files), system
+
+
 def test_a_tarball_has_its_files_and_no_date(tmp_path: Path):
     path, texts = tmp_path / "x.tar.gz", {"x/PKGBUILD": "pkgname=x\n", "x/.SRCINFO": "ä\n"}
     path.write_bytes(release.tarball(texts))
