@@ -144,7 +144,7 @@ class BaseApp(CrashSafeApp):
         if part:
             getattr(getattr(self, part), method)(*arguments)
         else:
-            self.run_worker(self.run_action(("", action, arguments)))
+            self.start_work(partial(self.run_action, ("", action, arguments)))
 
     def action_run(self, action: str) -> None:
         self.run_command(action)

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -187,7 +187,7 @@ class ChatApp(BaseApp):
         self._start_flow(flow)
 
     def _start_flow(self, flow: Flow) -> None:
-        self.run_worker(self._guarded(flow), group="session")
+        self.start_work(partial(self._guarded, flow), "session")
 
     async def _guarded(self, flow: Flow) -> None:
         try:
@@ -203,13 +203,9 @@ class ChatApp(BaseApp):
         finally:
             self.controller.release()
 
-    def run_newest(self, work: Callable[[], Coroutine[object, object, None]], group: str) -> None:
-        """Run a function in a worker; the one before of this group is cancelled."""
-        self.run_worker(work, group=group, exclusive=True)
-
     def say(self, sentence: Callable[[], str]) -> None:
         """Show the sentence that a function returns, unless it is empty; it runs on a thread, since it may wait."""
-        self.run_worker(self._say(sentence), group="say")
+        self.start_work(partial(self._say, sentence), "say")
 
     async def _say(self, sentence: Callable[[], str]) -> None:
         try:

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 
 from rich.console import RenderableType
@@ -43,6 +43,15 @@ class CrashSafeApp(App[None]):
     def when_failed(self) -> Sequence[Callable[[], None]]:
         """Callbacks that run on a crash, before the conversation is saved. One that raises does not stop the others."""
         return ()
+
+    def start_work(
+        self, work: Callable[[], Coroutine[object, object, object]], group: str = "default", *, newest: bool = False
+    ) -> None:
+        """Run a function in a worker, which calls it: a coroutine would be left over where the app closes first.
+
+        newest: Cancel the others of this group.
+        """
+        self.run_worker(work, group=group, exclusive=newest)
 
     def run_to_the_end(self) -> int:
         """Run until the user leaves or the app crashes, which one sentence on stderr reports. Returns the exit code."""

@@ -98,7 +98,7 @@ class HistoryController(Controller):
         """Finish an undo that an earlier session was killed in."""
         if info.resumed is None and not self._searched:
             self._searched = True
-            self._app.run_worker(self._finish_undo())
+            self._app.start_work(self._finish_undo)
 
     async def _finish_undo(self) -> None:
         # What is wrong with an old store is of no use to the user: it is removed some day.

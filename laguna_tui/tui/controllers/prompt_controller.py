@@ -56,7 +56,7 @@ class PromptController(Controller):
             prompt.completions.close()
         if query != self._query:
             self._query = query
-            self._app.run_newest(partial(self._complete, query), "complete")
+            self._app.start_work(partial(self._complete, query), "complete", newest=True)
 
     async def _complete(self, query: tuple[str, int]) -> None:
         prompt = self._prompt
@@ -110,8 +110,8 @@ class PromptController(Controller):
 
     def _prepare(self) -> None:
         """Compute the cost of the message, then prefetch it, each after a pause in typing."""
-        self._app.run_newest(self._cost, "cost")
-        self._app.run_newest(self._prefetch, "prefetch")
+        self._app.start_work(self._cost, "cost", newest=True)
+        self._app.start_work(self._prefetch, "prefetch", newest=True)
 
     async def _cost(self) -> None:
         pause = COST_PAUSE_S

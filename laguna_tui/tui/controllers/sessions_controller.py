@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -106,7 +107,7 @@ class SessionsController(Controller):
 
         def chosen(wanted: str | None) -> None:
             if wanted:
-                self._app.run_worker(self._rename(session, wanted))
+                self._app.start_work(partial(self._rename, session, wanted))
 
         if title:
             chosen(" ".join(sanitize_line(title).split()))
@@ -128,7 +129,7 @@ class SessionsController(Controller):
 
     def _export(self, session: str) -> None:
         """Write a session to a file in the current folder."""
-        self._app.run_worker(self._write(session))
+        self._app.start_work(partial(self._write, session))
 
     async def _write(self, session: str) -> None:
         from laguna_tui.base.crash_log import create_private_file
@@ -207,7 +208,7 @@ class SessionsController(Controller):
     def opened(self, info: SessionInfo) -> None:
         prune, self._prune = self._prune, None
         if prune is not None:
-            self._app.run_worker(self._prune_old(prune))
+            self._app.start_work(partial(self._prune_old, prune))
         if info.resumed is not None:
             self._show(info.resumed)
 
@@ -216,7 +217,7 @@ class SessionsController(Controller):
             self._report_saving()
 
     def idle(self) -> None:
-        self._app.run_newest(self._update_title, "title")
+        self._app.start_work(self._update_title, "title", newest=True)
         self._report_saving()
 
     def cleared(self) -> None:

@@ -28,11 +28,11 @@ class StartController(Controller):
     def opened(self, info: SessionInfo) -> None:
         self._hide()
         if info.resumed is None and self._app.is_empty:
-            self._app.run_newest(self._offer, "start")
+            self._app.start_work(self._offer, "start", newest=True)
 
     def cleared(self) -> None:
         self._hide()
-        self._app.run_newest(self._offer, "start")
+        self._app.start_work(self._offer, "start", newest=True)
 
     def received(self, event: AgentEvent) -> None:
         if isinstance(event, TurnStarted):

@@ -15,10 +15,9 @@ import threading
 from hashlib import sha256
 from pathlib import Path
 
-from textual.app import App
-
 from laguna_engine.files import read_small_file, write_atomically
 from laguna_tui.base.locked_file import open_locked
+from laguna_tui.tui.crash import CrashSafeApp
 
 # Enough to find last month's question; small enough to read at every start.
 MAX_ENTRIES = 1000
@@ -111,7 +110,7 @@ class InputDraft:
     A disk that cannot be written to keeps nothing, and the app works without it.
     """
 
-    def __init__(self, app: App[None], state: Path | None, folder: Path) -> None:
+    def __init__(self, app: CrashSafeApp, state: Path | None, folder: Path) -> None:
         """Open nothing yet.
 
         Args:
@@ -144,7 +143,7 @@ class InputDraft:
         self._text = text
         if self._drafts is not None and not self._is_waiting:
             self._is_waiting = True
-            self._app.run_worker(self._save(), group="draft")
+            self._app.start_work(self._save, "draft")
 
     def sent(self) -> None:
         """The text was sent: forget it at once."""

@@ -92,7 +92,7 @@ async def test_a_slash_command_is_not_read() -> None:
 
 async def test_the_state_stays_ready_and_the_bar_says_so_quietly() -> None:
     session = held()
-    async with running(session) as (app, pilot):
+    async with running(session, size=(100, 24)) as (app, pilot):
         await until(pilot, lambda: "reading ahead" in screen(app))
         assert app.state is SessionState.READY
         assert "● ready" in screen(app)

@@ -308,7 +308,7 @@ async def test_a_session_that_is_named_at_the_start_is_gone_on_with():
 
 async def test_the_open_session_is_renamed():
     found = sessions(keeps=True)
-    async with chatting(found) as (app, pilot):
+    async with chatting(found, size=(120, 24)) as (app, pilot):
         await ask(app, pilot, "/rename no")
         await until(pilot, lambda: "This chat is not saved yet" in screen(app))
         await ask(app, pilot, "hello there")
