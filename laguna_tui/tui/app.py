@@ -26,6 +26,7 @@ from laguna_tui.tui.controllers.mode_controller import ModeController
 from laguna_tui.tui.controllers.model_controller import ModelController
 from laguna_tui.tui.controllers.notification import Notifier
 from laguna_tui.tui.controllers.prompt_controller import PromptController
+from laguna_tui.tui.controllers.review_controller import ReviewController
 from laguna_tui.tui.controllers.sessions_controller import SessionsController
 from laguna_tui.tui.controllers.shell_controller import ShellController
 from laguna_tui.tui.controllers.speed_controller import SpeedController
@@ -99,6 +100,7 @@ class LagunaApp(ChatApp):
         self.sessions = SessionsController(self, report, partial(self._leave, 0))
         self.history = HistoryController(self, self.sessions.resume_copy)
         self.commits = CommitController(self)
+        self.reviews = ReviewController(self)
         self.shell = ShellController(self)
         self.start = StartController(self, model_setup)
         self.controllers = (

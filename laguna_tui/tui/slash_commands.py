@@ -77,6 +77,7 @@ COMMANDS = (
     Command("Redo", "Redo what was undone last", "history.redo", "/redo"),
     Command("Rewind", "Go back to before a message", "history.rewind", "/rewind"),
     Command("Diff", "Show what this session or its last turn changed", "history.diff", "/diff", "turn"),
+    Command("Review", "Have the model review the uncommitted changes", "reviews.begin", "/review", "FOCUS"),
     Command("Commit", "Commit, with a message that the model drafts", "commits.begin", "/commit"),
     Command(
         "Context", "Show the context: its blocks and their costs", "context.show_screen",
