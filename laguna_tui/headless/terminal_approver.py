@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TextIO
 
+from laguna_engine.native.child import run_on_terminal
 from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
+from laguna_tui.base.external_editor import EditorError, edit_text
 from laguna_tui.base.permission_request import (
     Approver,
     CallProposal,
@@ -26,7 +28,6 @@ from laguna_tui.base.review_text import ReviewLine, content_line, head_and_tail,
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.base.text_diff import unified
 from laguna_tui.base.units import plural
-from laguna_tui.headless.external_editor import EditorError, edit_text
 
 _POLL_S = 0.1
 """How often a Ctrl-C is checked for while waiting for input."""
@@ -245,7 +246,9 @@ class TerminalApprover:
         unedited: tuple[str, ...]
         try:
             with _interrupts_left_to_the_editor():
-                text = edit_text(proposed.text, proposed.name, self._keys)
+                text = edit_text(
+                    proposed.text, proposed.name, lambda words, folder: run_on_terminal(words, self._keys, folder)
+                )
         except EditorError as error:
             self._log.write(f"{sanitize_line(str(error))}\n")
             return None

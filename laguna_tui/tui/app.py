@@ -134,7 +134,7 @@ class LagunaApp(ChatApp):
 
     @on(PromptInput.Changed)
     def _typed(self) -> None:
-        self._draft.changed(self.prompt.text)
+        self._draft.changed(self.prompt.message)
         self.key_bar.refresh()
         self.typing.changed()
         self.typing.moved()
@@ -213,7 +213,7 @@ class LagunaApp(ChatApp):
             return
         self._interrupted_at = now
         if self.prompt.text:
-            self.prompt.past.add(self.prompt.text)
+            self.prompt.past.add(self.prompt.message)
             self.prompt.load_text("")
             notify(self, "↑ brings back what you typed. Press Ctrl+C again to quit.")
             return
@@ -304,9 +304,9 @@ class LagunaApp(ChatApp):
     def _keep_draft(self) -> None:
         """Add unsent text to the history, and keep what is in the input for the next start."""
         waiting = (*self.controller.returned, *self.controller.steered, *self.controller.queued)
-        for text in (*waiting, self.prompt.text):
+        for text in (*waiting, self.prompt.message):
             self.prompt.past.add(text)
-        self._draft.keep_now(self.prompt.text)
+        self._draft.keep_now(self.prompt.message)
         self._draft.close()
 
     def _restore_draft(self) -> None:

@@ -220,7 +220,7 @@ class ChatApp(BaseApp):
     def _restore(self, waiting: str) -> None:
         """Move messages that were not sent into the input."""
         if waiting:
-            self.prompt.replace_text("\n".join(part for part in (self.prompt.text, waiting) if part))
+            self.prompt.replace_text("\n".join(part for part in (self.prompt.message, waiting) if part))
 
     # -- from the session
 

@@ -92,6 +92,7 @@ COMMANDS = (
     Command("Export chat", "Write the conversation to a Markdown file", "sessions.export", "/export"),
     Command("Queue", "Send a message when the answer is done", "queue", "/queue", "TEXT", lines=True, needs=True),
     Command("Shell", "Leave the screen to your shell, or to vim, git add -p …", "shell.hand_over", "/shell", "COMMAND"),
+    Command("Editor", "Edit the message in $VISUAL or $EDITOR", "shell.edit_message", key="ctrl+g", name="editor"),
     Command("Init", "Have the model write an AGENTS.md for this folder", "init", "/init"),
     Command("Check", "Set the command that checks the model's changes", "check", "/check", "COMMAND"),
     Command("Jobs", "Show and stop background commands", "jobs.show_screen", "/jobs"),

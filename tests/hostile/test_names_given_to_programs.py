@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from laguna_engine.native.child import run_on_terminal
 from laguna_tui.agent.permission_gate import PermissionGate
 from laguna_tui.agent.permissions.policy import Permissions
 from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.change_proposal import ChangeKind
+from laguna_tui.base.external_editor import edit_text
 from laguna_tui.base.permission_request import Mode
 from laguna_tui.context.codebase import Codebase
-from laguna_tui.headless.external_editor import edit_text
 from laguna_tui.repo.files.sensitive_paths import sensitive_reason
 from laguna_tui.repo.files.workspace import Workspace
 from laguna_tui.repo.git import git_objects, repository
@@ -100,7 +101,7 @@ def test_an_editor_gets_a_file_of_another_name(world: World, name: str, monkeypa
     monkeypatch.setenv("VISUAL", str(editor))
     user, program = pty.openpty()
     try:
-        assert edit_text("text", name, program) == "edited\n"
+        assert edit_text("text", name, lambda words, folder: run_on_terminal(words, program, folder)) == "edited\n"
     finally:
         os.close(user)
         os.close(program)

@@ -372,3 +372,27 @@ def test_the_size_is_the_terminals_and_not_that_of_the_environment(tmp_path: Pat
     terminal.child.send(b"/shell echo size=[$COLUMNS$LINES]\r")
     terminal.read_until(b"size=[]")
     terminal.child.close(force=True)
+
+
+SED = "sed -i.bak s/typed/edited/"
+
+
+@pytest.mark.parametrize(
+    ("editor", "shown"),
+    [
+        (SED, b"edited here"),
+        ("false", b"is unchanged: the editor false"),
+        ("no-such-editor", b"is unchanged: the editor"),
+    ],
+)
+def test_the_message_is_edited_in_the_users_editor_and_survives_one_that_fails(editor: str, shown: bytes) -> None:
+    terminal = Terminal(environment={"VISUAL": editor})
+    terminal.read_until(b"ready")
+    terminal.child.send(b"typed here")
+    terminal.read_until(b"here")
+    terminal.written = b""
+    terminal.child.send(b"\x07")
+    terminal.read_until(shown)
+    if editor != SED:
+        terminal.read_until(b"typed here")
+    terminal.child.close(force=True)

@@ -51,6 +51,7 @@ class PromptController(Controller):
     def moved(self) -> None:
         """Update the completions after a move of the cursor or a change of the text."""
         prompt = self._prompt
+        self._hint_bar.at_pasted = prompt.label_at_cursor is not None
         query = (prompt.text, prompt.cursor_index) if prompt.by_hand and prompt.may_mention else NO_QUERY
         if query == NO_QUERY and not prompt.is_naming_command:
             prompt.completions.close()
@@ -75,7 +76,7 @@ class PromptController(Controller):
 
     def changed(self) -> None:
         """Update the hints, the cost and the prefetch after a change of the text."""
-        text = self._prompt.text
+        text = self._prompt.message
         self._prompt.border_title = next((title for mark, title in _SHELL_TITLES if text.startswith(mark)), "")
         name, rest = split(text)
         takes_more = is_slash(text) and (rest or text[-1:].isspace())

@@ -1,12 +1,15 @@
-"""Runs the user's own commands: `!`, `!!` and `/shell`."""
+"""Runs the user's own commands: `!`, `!!`, `/shell`, and the editor of a message."""
 
 import os
 import sys
 import time
+from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 from textual.app import SuspendNotSupported
 
+from laguna_tui.base.external_editor import EditorError, edit_text
 from laguna_tui.base.terminal import run_in_foreground
 from laguna_tui.base.text import TextSanitizer, sanitize
 from laguna_tui.session.values import CommandFinished
@@ -45,16 +48,38 @@ class ShellController(Controller):
 
     def hand_over(self, command: str = "") -> None:
         """Leave the screen to a command that needs a terminal, such as an editor, until it ends; empty: a shell."""
-        folder = self._app.session.folder.path
-        shell = os.environ.get("SHELL") or "/bin/sh"
+        shell, folder = os.environ.get("SHELL") or "/bin/sh", self._app.session.folder.path
+
+        def run() -> None:
+            began = time.monotonic()
+            code = run_in_foreground((shell, "-c", command) if command else (shell,), folder)
+            if command and (code or time.monotonic() - began < GLANCE_S):
+                sys.__stderr__.write(f"\n[exit code {code}; Enter goes back to laguna-tui] ")  # type: ignore[union-attr]
+                sys.__stderr__.flush()  # type: ignore[union-attr]
+                sys.__stdin__.readline()  # type: ignore[union-attr]
+
+        self._leave_screen(run)
+
+    def edit_message(self) -> None:
+        """Leave the screen to the user's editor with the message; it stays as it is if the editor fails."""
+        prompt = self._app.prompt
+
+        def run() -> None:
+            try:
+                text = edit_text(prompt.message, "message.md", lambda words, at: run_in_foreground(words, Path(at)))
+            except EditorError as error:
+                notify(self._app, f"The message is unchanged: {error}.", "warning")
+            else:
+                prompt.replace_text(sanitize(text).removesuffix("\n"))
+
+        self._leave_screen(run)
+        prompt.focus()
+
+    def _leave_screen(self, run: Callable[[], None]) -> None:
+        """Give the terminal to another program while a function runs."""
         try:
             with self._app.suspend():
-                began = time.monotonic()
-                code = run_in_foreground((shell, "-c", command) if command else (shell,), folder)
-                if command and (code or time.monotonic() - began < GLANCE_S):
-                    sys.__stderr__.write(f"\n[exit code {code}; Enter goes back to laguna-tui] ")  # type: ignore[union-attr]
-                    sys.__stderr__.flush()  # type: ignore[union-attr]
-                    sys.__stdin__.readline()  # type: ignore[union-attr]
+                run()
         except SuspendNotSupported:
             notify(self._app, "This needs a terminal; ! runs a command without one.", "warning")
         except OSError as error:

@@ -5,12 +5,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from rich.text import Text
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import TextArea
-from textual.widgets.text_area import Edit, EditResult
+from textual.widgets.text_area import Edit, EditResult, Location, Selection
 
 from laguna_tui.base.text import JOINER, NON_JOINER, sanitize, sanitize_line
 from laguna_tui.context.blocks import Completion
@@ -19,6 +20,7 @@ from laguna_tui.tui.key_bar import KeyHint
 from laguna_tui.tui.keys import OwnKeys
 from laguna_tui.tui.prompt.completion_list import QUOTE, CompletionList
 from laguna_tui.tui.prompt.input_history import InputHistory
+from laguna_tui.tui.prompt.pasted_texts import PastedTexts
 from laguna_tui.tui.slash_commands import Command, find, search, similar
 from laguna_tui.tui.text_lines import StyledText
 
@@ -43,6 +45,7 @@ class PromptInput(TextArea):
     """The input. Pasted text is sanitised, because it is shown before it is sent."""
 
     DEFAULT_CSS = Path(__file__).with_name("prompt_input.tcss").read_text(encoding="utf-8")
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"prompt-input--pasted"}
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
             "enter", "send", "Send; while the model works, into its next step; empty: skip the scorer", id="input.send"
@@ -51,7 +54,7 @@ class PromptInput(TextArea):
         Binding("shift+enter,alt+enter,ctrl+j", "newline", "New line", id="input.newline"),
         Binding("up", "up", "Line above, or the previous message", id="input.up"),
         Binding("down", "down", "Line below, or the next message", id="input.down"),
-        Binding("tab", "complete", "Complete, else move the focus up", id="input.complete"),
+        Binding("tab", "complete", "Complete, expand a pasted text, else move the focus up", id="input.complete"),
         Binding("shift+tab", "next_mode", "The next mode: ask, accept-edits, plan, auto", id="input.next_mode"),
         Binding("ctrl+underscore", "undo", "Undo what was typed", id="input.undo"),
         Binding("end", "end", "End of the line, then follow the answer", id="input.end"),
@@ -97,6 +100,8 @@ class PromptInput(TextArea):
         keys: OwnKeys,
         id: str | None = None,  # noqa: A002
     ) -> None:
+        # Before the first selection.
+        self._pasted = PastedTexts()
         super().__init__(id=id, soft_wrap=True, placeholder=Content(placeholder), highlight_cursor_line=False)
         self.past = history
         self.completions = CompletionList()
@@ -129,6 +134,11 @@ class PromptInput(TextArea):
         """Whether the name of a slash command is being typed."""
         return self.by_hand and self.document.line_count == 1 and _NAME.fullmatch(self.document.get_line(0)) is not None
 
+    @property
+    def message(self) -> str:
+        """The text with what was pasted in place of its labels."""
+        return self._pasted.expand(self.text)
+
     def load_text(self, text: str) -> None:
         self.by_hand = False
         self.completions.close()
@@ -136,10 +146,46 @@ class PromptInput(TextArea):
 
     def edit(self, edit: Edit) -> EditResult:
         self.by_hand = True
+        # A label is inserted and deleted as a whole.
+        start, end = sorted((edit.from_location, edit.to_location))
+        if start == end:
+            edit.from_location = edit.to_location = self._outside_labels(start)
+        else:
+            edit.from_location = self._outside_labels(start, before=True)
+            edit.to_location = self._outside_labels(end)
         result = super().edit(edit)
         if self.is_naming_command:
             self._offer_commands()
         return result
+
+    def _outside_labels(self, at: Location, *, before: bool = False) -> Location:
+        """Return the end of the label of a pasted text that a location is in, or its start; else the location."""
+        row, column = at
+        line = self.document.get_line(row) if row < self.document.line_count else ""
+        for start, end in self._pasted.spans(line):
+            if start < column < end:
+                return row, start if before else end
+        return at
+
+    def validate_selection(self, selection: Selection) -> Selection:
+        """Let the cursor jump over the labels of pasted texts."""
+        back = selection.end < self.selection.end
+        end = self._outside_labels(selection.end, before=back)
+        return Selection.cursor(end) if selection.is_empty else Selection(selection.start, end)
+
+    def get_line(self, line_index: int) -> Text:
+        line = super().get_line(line_index)
+        style = self.get_component_rich_style("prompt-input--pasted")
+        for start, end in self._pasted.spans(line.plain):
+            line.stylize(style, start, end)
+        return line
+
+    @property
+    def label_at_cursor(self) -> tuple[int, int] | None:
+        """Where the label of a pasted text that the cursor touches begins and ends in its line."""
+        row, column = self.cursor_location
+        spans = self._pasted.spans(self.document.get_line(row))
+        return next((span for span in spans if column in span), None)
 
     def _offer_commands(self) -> None:
         def offered(name: str, command: Command) -> Completion:
@@ -176,7 +222,7 @@ class PromptInput(TextArea):
 
     def replace_text(self, text: str) -> None:
         """Replace the text and move the cursor to its end."""
-        self.load_text(text)
+        self.load_text(self._pasted.collapse_known(text))
         self.move_cursor(self.document.end)
 
     def action_send_later(self) -> None:
@@ -184,7 +230,7 @@ class PromptInput(TextArea):
         self.action_send(later=True)
 
     def action_send(self, *, later: bool = False) -> None:
-        text = self.text.strip()
+        text = self.message.strip()
         if not text:
             self.post_message(self.SentEmpty())
             return
@@ -198,7 +244,7 @@ class PromptInput(TextArea):
     def action_up(self) -> None:
         if self.wrapped_document.location_to_offset(self.cursor_location).y > 0:
             self.action_cursor_up()
-        elif (older := self.past.older(self.text)) is not None:
+        elif (older := self.past.older(self.message)) is not None:
             self.replace_text(older)
         elif not self.text:
             self.post_message(self.Edge(up=True))
@@ -212,8 +258,14 @@ class PromptInput(TextArea):
             self.post_message(self.Edge(up=False))
 
     def action_complete(self) -> None:
-        # To the edit panel if it is open, else to the transcript.
-        self.screen.focus_previous()
+        label = self.label_at_cursor
+        if label is None:
+            # To the edit panel if it is open, else to the transcript.
+            self.screen.focus_previous()
+            return
+        row, (start, end) = self.cursor_location[0], label
+        pasted = self._pasted.text_of(self.document.get_line(row)[start:end])
+        self._replace_via_keyboard(pasted, (row, start), (row, end))
 
     def take(self, completion: Completion) -> None:
         """Complete the mention or the command before the cursor."""
@@ -303,8 +355,8 @@ class PromptInput(TextArea):
         self.put(event.text)
 
     def put(self, text: str) -> None:
-        """Sanitise text and insert it at the cursor, as if it were typed."""
-        text = sanitize(text.replace("\r\n", "\n").replace("\r", "\n"))
+        """Sanitise text and insert it at the cursor, as if it were typed; a long one as its label."""
+        text = self._pasted.collapse(sanitize(text.replace("\r\n", "\n").replace("\r", "\n")))
         self._replace_via_keyboard(text, *self.selection)
         # The input has its new height after the refresh.
         self.call_after_refresh(self.scroll_cursor_visible)
