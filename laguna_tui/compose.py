@@ -228,6 +228,7 @@ def run_tui(
         partial(_pruned, settings),
         partial(_model_server, session),
         _own_keys(),
+        settings.sidebar,
     )
     app = LagunaApp(session, options, ModelSetup(settings), question, report, resume=resume)
     try:

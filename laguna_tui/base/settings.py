@@ -218,6 +218,9 @@ class Settings:
         more_choices=_textual_themes,
         placeholder="NAME",
     )
+    sidebar: bool = declared(
+        True, "show plan, changed files, context and speed beside the transcript, from 140 columns on"
+    )
     notify: bool = declared(
         True,
         "ring and notify while the terminal is not focused: for a question, or an answer that took over 10 seconds",

@@ -29,6 +29,7 @@ from laguna_tui.tui.controllers.prompt_controller import PromptController
 from laguna_tui.tui.controllers.review_controller import ReviewController
 from laguna_tui.tui.controllers.sessions_controller import SessionsController
 from laguna_tui.tui.controllers.shell_controller import ShellController
+from laguna_tui.tui.controllers.sidebar_controller import SidebarController
 from laguna_tui.tui.controllers.speed_controller import SpeedController
 from laguna_tui.tui.controllers.start_controller import StartController
 from laguna_tui.tui.driver import TerminalClosed
@@ -90,6 +91,7 @@ class LagunaApp(ChatApp):
         super().__init__(session, settings)
         notifier = Notifier(self)
         self.speed = SpeedController(self)
+        self.sidebar = SidebarController(self, self.speed.tracker)
         self.approvals = ApprovalController(self, notifier)
         self.modes = ModeController(self, notifier)
         self.jobs = JobsController(self)
@@ -105,7 +107,7 @@ class LagunaApp(ChatApp):
         self.start = StartController(self, model_setup)
         self.controllers = (
             self.speed, self.approvals, self.modes, self.jobs, self.serving, self.typing, self.context, self.models,
-            self.history, self.sessions, self.commits, self.shell, self.start, notifier,
+            self.history, self.sidebar, self.sessions, self.commits, self.shell, self.start, notifier,
         )  # fmt: skip
         self._interrupted_at = -TWICE_S
         self._question, self._wanted, self._report = question, resume, report

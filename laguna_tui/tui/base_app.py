@@ -10,6 +10,7 @@ from typing import ClassVar
 from textual import events, on
 from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
 from textual.screen import Screen
 from textual.theme import ThemeProvider
 
@@ -27,6 +28,7 @@ from laguna_tui.tui.prompt.completion_list import CompletionList
 from laguna_tui.tui.prompt.history_search import HistorySearch
 from laguna_tui.tui.prompt.input_history import InputHistory
 from laguna_tui.tui.prompt.prompt_input import PromptInput
+from laguna_tui.tui.sidebar import Sidebar
 from laguna_tui.tui.slash_commands import COMMANDS
 from laguna_tui.tui.speed.speed_panel import SpeedPanel
 from laguna_tui.tui.status_bar import StatusBar
@@ -55,7 +57,7 @@ class MainScreen(Screen[None]):
 
 
 class BaseApp(CrashSafeApp):
-    """The main screen: transcript, speed panel, approval panel, hint bar, input, status bar and keys."""
+    """The main screen: transcript, sidebar, speed panel, approval panel, hint bar, input, status bar and keys."""
 
     CSS_PATH = Path(__file__).with_name("app.tcss")
     TITLE = "laguna"
@@ -69,6 +71,7 @@ class BaseApp(CrashSafeApp):
         self._raised_at, self._raising = -RAISE_S, False
         self.settings, self.keys = settings, settings.keys or OwnKeys()
         self.transcript = Transcript(self.document, self.type_in_prompt, id="transcript")
+        self.sidebar_panel = Sidebar(id="sidebar")
         self.speed_panel = SpeedPanel(id="speed")
         self.approval_panel = ApprovalPanel(self.type_in_prompt, id="approval")
         self.hint_bar = HintBar(id="hint_bar")
@@ -82,8 +85,10 @@ class BaseApp(CrashSafeApp):
         return MainScreen(id="_default")
 
     def compose(self) -> ComposeResult:
-        yield self.transcript
-        yield self.speed_panel
+        with Horizontal(id="main"):
+            yield self.transcript
+            yield self.sidebar_panel
+            yield self.speed_panel
         yield self.approval_panel
         yield self.hint_bar
         yield self.prompt.completions

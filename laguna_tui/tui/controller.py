@@ -16,6 +16,9 @@ class Controller:
     def idle(self) -> None:
         """Handle that the session is free again."""
 
+    def undone(self) -> None:
+        """Handle that turns were undone or redone, with their changes of files."""
+
     def cleared(self) -> None:
         """Handle that the conversation was cleared."""
 

@@ -105,6 +105,7 @@ COMMANDS = (
     Command(
         "Tool calls", "Expand or collapse tool calls and changes", "toggle_tools", key="ctrl+o", name="tools"
     ),
+    Command("Sidebar", "Show or hide the sidebar of wide screens", "sidebar.toggle", "/sidebar", "", "ctrl+b"),
     Command("Speed", "Show or hide the speed panel", "speed.toggle_panel", "/speed", "", "f2"),
     Command("Tint", "Tint the answer by drafter", "speed.toggle_tint", "/tint", "", "f3"),
     Command("Drafts", "Show the accepted and rejected drafts", "speed.show_drafts", "/drafts", "", "f4"),

@@ -64,6 +64,7 @@ class TuiSettings:
             thread. None never deletes any.
         make_server: makes the HTTP server, not listening yet; raises UserError if it cannot. None where there is none.
         keys: the user's keys; None for the default ones.
+        sidebar: whether wide screens have a sidebar.
     """
 
     state_dir: Path | None = None
@@ -72,6 +73,7 @@ class TuiSettings:
     prune_sessions: Callable[[], Sequence[str]] | None = None
     make_server: Callable[[], ModelServer] | None = None
     keys: "OwnKeys | None" = None
+    sidebar: bool = True
 
     def is_first_notice(self, name: str, folder: Path) -> bool:
         """Note that a notice is shown in a folder; whether it is the first of its name there. May wait for a disk."""

@@ -144,6 +144,8 @@ class HistoryController(Controller):
             elif message := turns.take_back(numbers):
                 self._return(message, into_input=result.kind == "rewind")
             app.writer.add_notice(sanitize(applied_sentence(result)))
+        for controller in app.controllers:
+            controller.undone()
         app.transcript.follow()
         app.update_status(used=await asyncio.to_thread(app.controller.used), prefill=None)
         app.show()

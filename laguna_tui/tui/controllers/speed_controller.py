@@ -72,7 +72,7 @@ class SpeedController(Controller):
     def toggle_panel(self) -> None:
         """Show or hide the speed panel."""
         self._app.speed_panel.display = not self._app.speed_panel.display
-        self._show_numbers()
+        self._app.show()
 
     def toggle_tint(self) -> None:
         """Turn the tint of the answers on or off."""
