@@ -94,8 +94,11 @@ def command(text: str, **more) -> PermissionRequest:
     return PermissionRequest(
         "shell",
         CommandProposal(text, Path("/src/project"), 120.0),
-        why="Each command is asked about in the mode ask.",
-        sandbox="Commands run under bubblewrap: no network, and writes only in this folder and a private /tmp.",
+        why="Commands need approval in ask mode.",
+        sandbox=(
+            "Sandbox (bubblewrap): no network, no credentials, and writes only to this folder and a private temporary"
+            " one."
+        ),
         **more,
     )
 
