@@ -62,7 +62,7 @@ class SidebarController(Controller):
     def _read_later(self) -> None:
         """Read what the session changed: what is shown no longer holds."""
         self._is_stale = False
-        self._app.run_newest(self._read, "sidebar")
+        self._app.start_work(self._read, "sidebar", newest=True)
 
     async def _read(self) -> None:
         # Without a journal, or with a damaged one, the counts of the events have to do.
