@@ -22,6 +22,7 @@ from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.events import (
     AgentEvent,
     AnswerCorrected,
+    AnsweredFromIndex,
     Asked,
     Attached,
     CallRejected,
@@ -129,7 +130,7 @@ class UpdateWriter:
                 yield sentence_update(" ".join(notes))
             case Notice(text=text):
                 yield sentence_update(text)
-            case DrafterFailed() | Compacted() | AnswerCorrected():
+            case DrafterFailed() | Compacted() | AnswerCorrected() | AnsweredFromIndex():
                 yield sentence_update(event.sentence)
             case CallRejected(problem=problem):
                 yield update_agent_thought_text(f"\n{sanitize(problem)}\n")

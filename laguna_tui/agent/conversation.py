@@ -182,6 +182,11 @@ class Conversation:
 
         return self._history[newest].text, before
 
+    def earlier_questions(self) -> tuple[str, ...]:
+        """Return the user's messages before the newest one, newest first; also those that left the prompt."""
+        asked = [each.text for each in (*self._forgotten, *self._history) if each.is_question]
+        return tuple(reversed(asked[:-1]))
+
     @property
     def present(self) -> frozenset[str]:
         """Digests of the attachments that are in the prompt."""

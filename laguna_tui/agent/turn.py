@@ -4,6 +4,7 @@ However a turn ends (by an error, or because iteration stops), the conversation 
 closed and every call in it has a result.
 """
 
+import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.events import (
     AgentEvent,
     AnswerCorrected,
+    AnsweredFromIndex,
     CallRejected,
     CheckUnknown,
     TextDelta,
@@ -92,6 +94,8 @@ class Turn:
         self._check = _check_reminder(toolbox)
         self._unanswered: list[ToolCall | Malformed] = []
         self._running: list[CallRun] = []
+        # Made by the router, which the guard does not hold to the message.
+        self._own_calls: tuple[ToolCall, ...] = ()
         self._generation: Answer | None = None
 
     @property
@@ -108,6 +112,10 @@ class Turn:
         """Yield everything from the first generation to `TurnFinished`."""
         conversation, end = self._conversation, TurnEnd.TOO_MANY_STEPS
         try:
+            routed = yield from self._routed()
+            if routed is not None:
+                yield TurnFinished(routed)
+                return
             for _ in range(self._options.max_steps or MAX_STEPS):
                 if self._make_room is not None:
                     yield from self._make_room()
@@ -137,6 +145,44 @@ class Turn:
             yield CheckUnknown()
         yield from self._toolbox.unreported()
         yield TurnFinished(end)
+
+    def _routed(self) -> Generator[AgentEvent, None, TurnEnd | None]:
+        """Begin the turn as the profile's router says; return how it ends there, or None if the model continues."""
+        began, conversation = time.perf_counter(), self._conversation
+        # Not where the answer has to follow a schema.
+        if self._options.schema is not None:
+            return None
+        question, _ = conversation.question()
+        route = self._toolbox.route(question, conversation.earlier_questions, self._cancelled)
+        if self._cancelled():
+            return TurnEnd.CANCELLED
+        if route is None:
+            return None
+        if route.answer:
+            yield from self._answered(route.answer, began)
+            return TurnEnd.ANSWERED
+        self._own_calls = route.calls
+        conversation.correct_turn(AssistantMessage(calls=route.calls))
+        self._unanswered = list(route.calls)
+        end = yield from self._answer_calls()
+        return (yield from self._ended_by_result(end, began))
+
+    def _ended_by_result(self, end: TurnEnd | None, began: float) -> Generator[AgentEvent, None, TurnEnd | None]:
+        """Answer with the last result if the model does not write such an answer; return how that ends the turn."""
+        if end is None and self._refused:
+            self._conversation.add_answer(self._refused)
+            yield TextDelta(self._refused)
+            return TurnEnd.ANSWERED
+        if end is None and self._guard.final and self._guard.expected is not None:
+            yield from self._answered(self._guard.expected, began)
+            return TurnEnd.ANSWERED
+        return end
+
+    def _answered(self, text: str, began: float) -> Iterator[AgentEvent]:
+        """Show an answer that no model wrote. began: When looking it up began."""
+        self._conversation.add_answer(text)
+        yield TextDelta(text)
+        yield AnsweredFromIndex(time.perf_counter() - began)
 
     def _generation_options(self) -> Options:
         options, toolbox, conversation = self._options, self._toolbox, self._conversation
@@ -176,11 +222,8 @@ class Turn:
         end = yield from self._correct(checked, self._end_of(answer, checked))
         reminder = self._reminder(end)
         if end is None or reminder:
-            end = yield from self._answer_calls()
-            if end is None and self._refused:
-                self._conversation.add_answer(self._refused)
-                yield TextDelta(self._refused)
-                end = TurnEnd.ANSWERED
+            began = time.perf_counter()
+            end = yield from self._ended_by_result((yield from self._answer_calls()), began)
         steered = yield from self._steered(end)
         if end is not None and not steered:
             return end
@@ -296,6 +339,8 @@ class Turn:
         """Return why a call is not run, a sentence for the model; empty if it is."""
         if too_many:
             return _TOO_MANY
+        if call in self._own_calls:
+            return ""
         return self._loops.objection(call) or self._refusal(self._guard.refusal(call))
 
     def _objection(self, call: ToolCall, proposal: ChangeProposal) -> str:

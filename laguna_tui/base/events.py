@@ -270,6 +270,21 @@ class AnswerCorrected(Tagged, frozen=True):
         return "the model copied this wrongly, so it is shown as the tool gave it"
 
 
+class AnsweredFromIndex(Tagged, frozen=True):
+    """After its last `TextDelta`: the answer is what the folder's index says; no model wrote any of it.
+
+    Attributes:
+        seconds: how long looking it up took.
+    """
+
+    seconds: float
+
+    @property
+    def sentence(self) -> str:
+        """What the user is told."""
+        return f"from the index in {max(round(self.seconds * 1000), 1):,} ms; no model wrote this"
+
+
 class Compacting(Tagged, frozen=True):
     """The context is being compacted, because it is nearly full or the user asked for it. May take a generation.
 
@@ -383,6 +398,7 @@ AgentEvent = (
     | DrafterFailed
     | Rate
     | AnswerCorrected
+    | AnsweredFromIndex
     | Compacting
     | Compacted
     | StepFinished

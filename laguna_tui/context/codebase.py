@@ -32,9 +32,11 @@ from laguna_tui.repo.search.symbol_search import (
     find_symbols,
     members_of,
     named,
+    with_signature,
 )
-from laguna_tui.repo.search.symbol_uses import Use, find_uses
+from laguna_tui.repo.search.symbol_uses import Use, files_with, find_uses
 from laguna_tui.repo.search.well_known import WellKnownSymbol, well_known_symbols
+from laguna_tui.repo.syntax.languages import DefinitionKind
 
 # Errors of the index that are not the caller's fault: another program's lock, a full disk, damage.
 _FAULTS = (sqlite3.Error, IndexFault, OSError, UserError, ValueError, zlib.error)
@@ -171,9 +173,17 @@ class Codebase:
         """Return the definitions directly inside a class or another scope (`symbol_search.members_of`)."""
         return self._answer(lambda connection: members_of(connection, scope, limit), [])
 
+    def with_signature(self, kind: DefinitionKind, containing: str = "") -> list[SymbolMatch]:
+        """Return every definition of a kind whose signature contains a text (`symbol_search.with_signature`)."""
+        return self._answer(lambda connection: with_signature(connection, kind, containing), [])
+
     def uses(self, name: str, limit: int = 20, should_stop: Callable[[], bool] = lambda: False) -> list[Use]:
         """Return the lines that use a name, with the definitions around them (`symbol_uses.find_uses`)."""
         return self._answer(lambda connection: find_uses(connection, self.root, name, limit, should_stop), [])
+
+    def files_with(self, name: str) -> set[str] | None:
+        """Return the files with a name, in code or text; None if the index cannot tell (`symbol_uses.files_with`)."""
+        return self._answer(lambda connection: files_with(connection, name), None)
 
     @property
     def places(self) -> FuzzyPaths:

@@ -35,6 +35,7 @@ def turn_object(outcome: TurnOutcome, model: str, error: Exception | None = None
         "model": model,
         "answer": "".join(outcome.text),
         "corrected": outcome.corrected,
+        "written_by": "model" if outcome.looked_up is None else "index",
         "end": outcome.end.value if error is None else _FAILED,
         "detail": outcome.detail,
         "error": None if error is None else _sentence(error),

@@ -10,6 +10,7 @@ from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.events import (
     AgentEvent,
     AnswerCorrected,
+    AnsweredFromIndex,
     Attached,
     CallRejected,
     ChangeMade,
@@ -52,6 +53,7 @@ class TurnOutcome:
         attached: Titles of what was attached to the question.
         notes: Sentences about attachments, drafters and anything else the user should know.
         corrected: The corrected answer, if it was replaced.
+        looked_up: That no model wrote the answer, if the index gave it.
         tools: Each call with its result; for a command, also the exit code.
         rejected: Calls that could not be run, and why.
         edits: Changes that were made.
@@ -73,6 +75,7 @@ class TurnOutcome:
     attached: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     corrected: str | None = None
+    looked_up: AnsweredFromIndex | None = None
     tools: list[dict[str, object]] = field(default_factory=list)
     rejected: list[dict[str, object]] = field(default_factory=list)
     edits: list[dict[str, object]] = field(default_factory=list)
@@ -104,6 +107,8 @@ class TurnOutcome:
                 self.text.append(text)
             case AnswerCorrected(text):
                 self.corrected = text
+            case AnsweredFromIndex():
+                self.looked_up = event
             case ToolStarted(call_id, name, arguments):
                 self.tools.append({"id": call_id, "name": name, "arguments": arguments})
             case ToolFinished():

@@ -39,6 +39,8 @@ def finish_text(outcome: TurnOutcome, *, stats: bool, opened: str) -> None:
     end_lines(outcome)
     if outcome.corrected is not None:
         sys.stderr.write(f"· {AnswerCorrected(outcome.corrected).sentence}\n")
+    if outcome.looked_up is not None:
+        sys.stderr.write(f"· {outcome.looked_up.sentence}\n")
     if outcome.detail:
         sys.stderr.write(f"laguna-tui: {sanitize_line(outcome.detail)}\n")
     if outcome.denied:

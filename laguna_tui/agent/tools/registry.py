@@ -4,7 +4,7 @@ Nothing in a tool call can make `Toolbox.run` raise: what is wrong with it becom
 unexpectedly does not end the turn either: the model is informed, and the traceback is saved for the user.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -18,17 +18,23 @@ from laguna_tui.agent.permissions.policy import Permissions
 from laguna_tui.agent.todo_list import TodoList
 from laguna_tui.agent.tool_run import PermissionDenied, ToolError, ToolRun
 from laguna_tui.agent.tools.base.call_rules import CallRules
-from laguna_tui.agent.tools.base.model_profile import SHELL, ModelProfile
+from laguna_tui.agent.tools.base.model_profile import SHELL, ModelProfile, Route
 from laguna_tui.agent.tools.base.results import ResultStore, ToolResult, failure
 from laguna_tui.agent.tools.base.tool import Tool, ToolServices, no_commands, read_arguments
 from laguna_tui.base.crash_log import write_crash_log
 from laguna_tui.base.events import Notice
+from laguna_tui.base.permission_request import PermissionAnswer, PermissionRequest
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.files.workspace import Workspace, WorkspaceError
 
 if TYPE_CHECKING:
     from laguna_tui.sandbox.quarantine import Quarantine
     from laguna_tui.sandbox.runner import CommandRunner
+
+
+def _refuse(request: PermissionRequest) -> PermissionAnswer:
+    """Refuse what a look-up never asks for."""
+    raise PermissionDenied("looking something up changes nothing")
 
 
 class Toolbox:
@@ -132,6 +138,31 @@ class Toolbox:
             raise
         except Exception as error:
             return self._failed(name, error)
+
+    def route(self, message: str, earlier: Callable[[], Sequence[str]], cancelled: Callable[[], bool]) -> Route | None:
+        """Return how a turn begins before the model; None if the model begins it, or if routing fails.
+
+        Args:
+            message: The user's.
+            earlier: Returns the user's messages before it, newest first.
+            cancelled: Whether the turn is being stopped.
+
+        Raises:
+            EngineError: The engine fails.
+        """
+        if self.profile.router is None:
+            return None
+        readable = self.permissions.permissions.readable
+        run = ToolRun(self.workspace, 0, lambda event: None, _refuse, cancelled, readable)
+        try:
+            return self.profile.router(message, earlier, self._services, run)
+        except (ToolError, WorkspaceError, OSError):
+            return None
+        except EngineError:
+            raise
+        except Exception as error:
+            write_crash_log(error, self._state)
+            return None
 
     def _result(self, tool: Tool[Any], arguments: Mapping[str, object], run: ToolRun) -> ToolResult:
         if not tool.read_only:

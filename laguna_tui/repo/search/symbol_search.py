@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from laguna_tui.repo.files.relative_paths import is_test
 from laguna_tui.repo.search.fuzzy import folded, fuzzy_match
+from laguna_tui.repo.syntax.languages import DefinitionKind
 
 # Names compared letter by letter; more would take longer than the time between two keystrokes.
 _NAMES_COMPARED = 20_000
@@ -77,6 +78,16 @@ def members_of(connection: sqlite3.Connection, scope: str, limit: int = 20) -> l
         f"select {_COLUMNS} from symbols join names on names.id = symbols.name join files on files.id = symbols.file"
         " where qualified glob ? or qualified glob ? order by path, line limit ?",
         (f"{inside}.*", f"*.{inside}.*", limit),
+    )
+    return [_made(row, _EXACT) for row in rows]
+
+
+def with_signature(connection: sqlite3.Connection, kind: DefinitionKind, containing: str = "") -> list[SymbolMatch]:
+    """Return every definition of a kind whose signature contains a text, by path and line."""
+    rows = connection.execute(
+        f"select {_COLUMNS} from symbols join names on names.id = symbols.name join files on files.id = symbols.file"
+        " where kind = ? and instr(signature, ?) order by path, line",
+        (kind.value, _storable(containing)),
     )
     return [_made(row, _EXACT) for row in rows]
 

@@ -54,7 +54,7 @@ def find_uses(
     found: list[Use] = []
     left = _PARSING_S
     with RootFolder(root) as tree:
-        for path in sorted(_files_with(connection, name), key=_code_first):
+        for path in sorted(files_with(connection, name) or (), key=code_first):
             if len(found) >= limit or should_stop():
                 break
             lines, began = lines_below(tree, path), time.thread_time()
@@ -66,15 +66,16 @@ def find_uses(
     return found[:limit]
 
 
-def _code_first(path: str) -> tuple[bool, bool, str]:
+def code_first(path: str) -> tuple[bool, bool, str]:
+    """Return the sort key of a path: code, then old and copied code and stubs, then tests."""
     return is_test(path), is_secondary(path), path
 
 
-def _files_with(connection: sqlite3.Connection, name: str) -> set[str]:
-    """Return the files in which all words of a name stand together."""
+def files_with(connection: sqlite3.Connection, name: str) -> set[str] | None:
+    """Return the files in which all words of a name stand together; None if the index has no word of it."""
     words = stems(name)
     if not words:
-        return set()
+        return None
     found: set[str] = set()
     # The last one is the joined name.
     units = units_with(connection, words[-1])

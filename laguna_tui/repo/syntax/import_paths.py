@@ -5,7 +5,7 @@ the folder (a library, the standard one) means none of its files.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -23,6 +23,32 @@ _OUTER = re.compile(r"^[\"'<]+|[\"'>]+$")
 _LEADING = re.compile(r"^(?:\.{1,2}/|\$\{?\w+\}?/)+")
 # Fewer parts of a longer import occur in too many paths by chance.
 _LEAST_PARTS = 2
+
+
+_STATEMENT = re.compile(
+    # Python, in brackets or continued
+    r"^[ \t]*from[ \t]+\S+[ \t]+import\b(?:[ \t]*\([^)]*\)|(?:[^\n]*\\\n)*[^\n]*)"
+    # Python, Java, Go, Swift, Haskell; JavaScript with names in braces, also exported again
+    r"|^[ \t]*(?:import|export)\b(?:[^\n;{}()]*\{[^{}()]*\}[ \t]*from\b[^\n]*)"
+    r"|^[ \t]*import\b[^\n]*"
+    r"|^[ \t]*(?:const|let|var)\b[^=;]*=[ \t]*require\([^\n]*"
+    # Rust; C# and PHP on one line
+    r"|^[ \t]*(?:pub(?:\([^)\n]*\))?[ \t]+)?use[ \t][^;=()]*;"
+    r"|^[ \t]*using[ \t][\w.: ]*;",
+    re.MULTILINE,
+)
+
+
+def import_lines(lines: Sequence[str]) -> frozenset[int]:
+    """Return the numbers, from 1, of the lines of import statements, by their look alone."""
+    text = "\n".join(lines)
+    found: set[int] = set()
+    number = at = 0
+    for match in _STATEMENT.finditer(text):
+        number += text.count("\n", at, match.start())
+        at = match.start()
+        found.update(range(number + 1, number + 2 + match.group().count("\n")))
+    return frozenset(found)
 
 
 def import_path(language: str, written: str) -> str:

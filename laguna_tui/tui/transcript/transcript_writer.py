@@ -10,6 +10,7 @@ from laguna_engine.events import DrafterFailed, Prefill, Source
 from laguna_tui.base.events import (
     AgentEvent,
     AnswerCorrected,
+    AnsweredFromIndex,
     Asked,
     Attached,
     CallRejected,
@@ -207,7 +208,7 @@ class TranscriptWriter:
                 self._steps.permission(event)
             case Compacting() | Compacted():
                 self._compact(event)
-            case CallRejected() | AnswerCorrected() | DrafterFailed() | Notice():
+            case CallRejected() | AnswerCorrected() | AnsweredFromIndex() | DrafterFailed() | Notice():
                 self._remark(event)
             case StepFinished() | TurnFinished():
                 self._finish(event)
@@ -233,12 +234,12 @@ class TranscriptWriter:
             self.document.append(self._working)
         self._working.update(progress)
 
-    def _remark(self, event: CallRejected | AnswerCorrected | DrafterFailed | Notice) -> None:
+    def _remark(self, event: CallRejected | AnswerCorrected | AnsweredFromIndex | DrafterFailed | Notice) -> None:
         """Show an error of the model or a drafter, or what the user should know."""
         if isinstance(event, DrafterFailed):
             # Shown at the end, so that it does not split the answer.
             self._failed.append(f"{event.sentence} {_REOPEN}")
-        elif isinstance(event, AnswerCorrected):
+        elif isinstance(event, AnswerCorrected | AnsweredFromIndex):
             self.add_notice(event.sentence)
         elif isinstance(event, Notice):
             self.add_notice(event.text)

@@ -198,7 +198,7 @@ def test_a_rename_lists_the_other_files_that_have_the_name_and_offers_them(chat,
     (notice,) = of(Notice, talk.ask("rename total to amount in cart.py"))
     assert notice.text == (
         "`total` is still in 2 other files: auth.py, shop.py."
-        " To rename it there too, send: rename total to amount in auth.py"
+        " To rename it there too, send: rename total to amount everywhere"
     )
 
 
@@ -209,7 +209,7 @@ def test_a_rename_where_the_name_is_only_used_names_the_file_that_defines_it(cha
     )
     (notice,) = of(Notice, talk.ask("rename total to amount in auth.py"))
     assert notice.text == (
-        "`total` is still in 1 other file: cart.py. To rename it there too, send: rename total to amount in cart.py"
+        "`total` is still in 1 other file: cart.py. To rename it there too, send: rename total to amount everywhere"
     )
 
 

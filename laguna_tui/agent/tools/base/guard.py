@@ -61,6 +61,11 @@ class Guard:
         """The only right answer after the calls so far; None if any is."""
         return None
 
+    @property
+    def final(self) -> bool:
+        """Whether the expected answer is shown as it is, because the model does not write answers of its kind."""
+        return False
+
 
 class _Seen(NamedTuple):
     """The newest result of a call, how often in a row it was the same, and whether the call made an edit."""

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from laguna_engine.chat.messages import ToolSpec
+from laguna_engine.chat.messages import ToolCall, ToolSpec
+from laguna_tui.agent.tool_run import ToolRun
 from laguna_tui.agent.tools.base.guard import Guard
-from laguna_tui.agent.tools.base.tool import Tool
+from laguna_tui.agent.tools.base.tool import Tool, ToolServices
 from laguna_tui.repo.search.well_known import WellKnownSymbol
 
 # A list of more users is cut in the answer.
@@ -55,6 +56,19 @@ class ExampleQuestions:
 
 
 @dataclass(frozen=True, slots=True)
+class Route:
+    """How a turn begins before the model generates anything.
+
+    Attributes:
+        answer: The answer as it is shown; the turn is over. Empty: the model answers from the results of the calls.
+        calls: Made in the model's name.
+    """
+
+    answer: str = ""
+    calls: tuple[ToolCall, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ModelProfile:
     """How the app treats one kind of model.
 
@@ -68,6 +82,9 @@ class ModelProfile:
         examples: Questions that it answers well.
         guard: Makes the guard of a turn from the user's message, and a function that returns the prompt's text between
             the system's part and that message.
+        router: Answers a question from the folder's index, or makes the calls that it needs, before the model; returns
+            None for what is the model's. Gets the message, a function that returns those before it, newest first, and
+            what tools work with. None: the model begins every turn.
         turns: How many of a chat's newest turns are in its prompt, the one that is asked included; None for all.
         attaches: Whether it reads what a message mentions beside the question; one that does not looks it up itself.
         unattached_note: The note shown once in a chat when something is mentioned that is not attached.
@@ -85,6 +102,7 @@ class ModelProfile:
     abilities: str
     examples: ExampleQuestions
     guard: Callable[[str, Callable[[], str]], Guard]
+    router: "Callable[[str, Callable[[], Sequence[str]], ToolServices, ToolRun], Route | None] | None" = None
     turns: int | None = None
     attaches: bool = True
     unattached_note: str = ""

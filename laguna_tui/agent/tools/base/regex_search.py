@@ -5,6 +5,7 @@ searches take a time limit. The language is `re`'s all the same: what only `rege
 judgement reads the pattern's text and errs on the side of caution.
 """
 
+import math
 import re
 import time
 import warnings
@@ -19,7 +20,8 @@ from laguna_tui.base.units import plural
 from laguna_tui.repo.files.text_files import decode, has_wide_bom, is_binary, split_lines
 from laguna_tui.repo.files.walk import SEARCH_LIMIT_BYTES, FileListing, WalkedFile
 from laguna_tui.repo.files.workspace import UnreadableError, Workspace
-from laguna_tui.repo.syntax.analysis import file_outline, lines_with_name
+from laguna_tui.repo.syntax.analysis import PARSE_LIMIT_S, file_outline, lines_with_name
+from laguna_tui.repo.syntax.import_paths import import_lines
 from laguna_tui.repo.syntax.outline import Outline
 
 if TYPE_CHECKING:
@@ -251,6 +253,7 @@ class Hit:
         defines: Whether it defines the very name that matched.
         around: Names of the definitions that it lies in, and of the one that it begins; the innermost last.
         in_code: Whether the name that was searched for is code there; False in comments, strings and prose.
+        imported: Whether the name that was searched for is imported there, and not used.
     """
 
     path: str
@@ -259,6 +262,7 @@ class Hit:
     defines: bool
     around: tuple[str, ...]
     in_code: bool = True
+    imported: bool = False
 
     @property
     def symbol(self) -> str:
@@ -288,6 +292,7 @@ def collect_hits(
     name: str = "",
     *,
     elsewhere: str = "",
+    parsing_s: float = math.inf,
 ) -> tuple[list[Hit], list[str]]:
     """Return hits in path order, and notes on what was not searched.
 
@@ -299,6 +304,8 @@ def collect_hits(
         unreadable: Why the lines of a file are not shown; empty if they are.
         name: The name that the pattern matches, if it is one: hits then say whether it is code.
         elsewhere: How to search another repository.
+        parsing_s: Seconds of the processor for the grammars. In the files after that, line patterns tell code from
+            comments, and which definition is around a line.
     """
     hits: list[Hit] = []
     notes: list[str] = []
@@ -320,7 +327,10 @@ def collect_hits(
             if is_binary(data):
                 binary += [] if unreadable(entry.path) else [entry.path]
                 continue
-            hits.extend(_hits_in(entry.path, data, match, unreadable, name))
+            began = time.thread_time()
+            limit_s = min(parsing_s, PARSE_LIMIT_S)
+            hits.extend(_hits_in(entry.path, data, match, unreadable, name, limit_s))
+            parsing_s = max(parsing_s - (time.thread_time() - began), 0.0)
             if len(hits) >= MAX_HITS:
                 notes = [f"… stopped after {MAX_HITS} matches; search for something rarer"]
                 break
@@ -333,20 +343,24 @@ def collect_hits(
     return hits, notes + coverage(replace(listing, unsearched=unsearched), found=bool(hits), elsewhere=elsewhere)
 
 
-def _hits_in(path: str, data: bytes, match: Matcher, unreadable: Callable[[str], str], name: str) -> Iterator[Hit]:
+def _hits_in(
+    path: str, data: bytes, match: Matcher, unreadable: Callable[[str], str], name: str, limit_s: float
+) -> Iterator[Hit]:
     lines = split_lines(decode(data).text)
     found = match(lines)
     if found and unreadable(path):
         return
-    outline = file_outline(path, lines) if found else Outline(())
-    code_lines = lines_with_name(path, lines, name) if found and name else None
+    outline = file_outline(path, lines, limit_s) if found else Outline(())
+    code_lines = lines_with_name(path, lines, name, limit_s) if found and name else None
+    imports = import_lines(lines) if found and name else frozenset()
     enclosing = outline.enclosing(index + 1 for index, _, _ in found)
     for (index, start, end), around in zip(found, enclosing, strict=True):
         code = lines[index]
         begun = [one.name for one in around if one.line == index + 1 and not one.prototype]
         defines = any(_holds(code, name, start, end) for name in begun)
         in_code = code_lines is None or index + 1 in code_lines
-        yield Hit(path, index + 1, code, defines, tuple(one.name for one in around), in_code)
+        imported = index + 1 in imports and not defines
+        yield Hit(path, index + 1, code, defines, tuple(one.name for one in around), in_code, imported)
 
 
 def _holds(line: str, name: str, start: int, end: int) -> bool:

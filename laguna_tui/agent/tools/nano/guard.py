@@ -7,10 +7,11 @@ judged by the words alone; nothing here reads a file.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
+from itertools import permutations
 
 from laguna_engine.chat.call_constraint import Choices, ValueRules
 from laguna_engine.chat.messages import Malformed, ToolCall
@@ -18,8 +19,8 @@ from laguna_tui.agent.tools.base import edit
 from laguna_tui.agent.tools.base.guard import Guard
 from laguna_tui.agent.tools.base.results import ToolResult
 from laguna_tui.agent.tools.nano import find, search
+from laguna_tui.agent.tools.nano.question import IN_FILE, JOINT, NAME, REFERS, WORD, UserMessage, stands
 from laguna_tui.base.change_proposal import ChangeProposal
-from laguna_tui.repo.search.identifiers import STOP_WORDS, looks_like_code
 from laguna_tui.repo.syntax.python_syntax import documented, has_docstring
 
 REFUSED = (
@@ -27,19 +28,6 @@ REFUSED = (
     " FILE`, or as `add a docstring to NAME`."
 )
 HAS_DOCSTRING = "`{name}` has a docstring already, so I changed nothing."
-_QUOTED = re.compile(r"`([^`\n]+)`|(?<!\w)'([^'\n]+)'(?!\w)|\"([^\"\n]+)\"")
-_WORD = re.compile(r"(?<!['’\w.])[^\W\d]\w*(?!['’\w])")
-_NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
-_SUFFIXES = "py|pyi|pyx|c|h|cc|cpp|hpp|js|jsx|mjs|ts|tsx|go|rs|java|md|rst|txt|toml|cfg|ini|json|ya?ml|html?|css|sh|sql"
-_PATH = re.compile(rf"(?<![\w.@+-])(?:[\w.@+-]*/[\w./@+-]*\w|[\w-]+(?:\.[\w-]+)*\.(?:{_SUFFIXES})\b(?!\())")
-_SUBJECT = re.compile(
-    r"\b(?:where(?: is|'s| are)|who (?:calls|uses)|what does|tests? (?:cover|covers|for|of)|pass (?:to|into)"
-    r"|(?:definition|signature|callers|users|arguments|parameters|use) of)\s+([^\W\d]\w*)",
-    re.IGNORECASE,
-)
-"""What a question asks about, if that is a word like any other."""
-_REFERS = re.compile(r"\b(?:it|its|it's|that|this|there|them|those|one|same)\b", re.IGNORECASE)
-_DOCUMENTS = re.compile(r"\bdoc(?:s|string\w*|ument\w*)?\b|\bdoc string|\bD10\d\b", re.IGNORECASE)
 _DOCSTRING = re.compile(r'\n[ \t]+"""(?P<text>[^"\\\n]+)"""')
 _TO_DO = "TODO: describe "
 """How a docstring begins for which no text was given."""
@@ -51,30 +39,6 @@ _BEGUN = re.compile(
 )
 _LISTED = re.compile(r"^\d\. `\S+ (?P<path>\S+):\d+` `(?P<code>.*)`$", re.MULTILINE)
 
-_ASKING = STOP_WORDS | frozenset(
-    "about accept accepts again all already also am any anybody anyone anything anywhere args argument arguments"
-    " back been before body break breaks but call called caller callers calling calls cannot cases catch change"
-    " changed check checking checks class classes code come comes constructor contain contains could cover"
-    " coverage covered covers declaration declared default defaults define defined defines definition definitions"
-    " depend depends did directory display docs down drop edit else ever every everything exactly example examples"
-    " exercise exercises exist expect expects explain few file files find folder forgot found function functions"
-    " gets give given gives go goes got grep hello help helper helpers her here hey hi hints holds home hope idea"
-    " implementation implemented imported imports input inputs inside invoke invoked invokes jump just keyword"
-    " keywords kind kindly know large least let like line lines list listing lists live lives locate located"
-    " location look looking lost made make makes many may me mention mentioned mentions method methods might mind"
-    " module modules more much must my name named names navigate need needs never new next no nobody none not"
-    " nothing now number occurrences often ok old once one ones only open optional options order our out outline"
-    " output outputs outside over overview package packages param parameter parameters params part parts pass path"
-    " pinpoint place places please point print project pull put quick read reference referenced references relies"
-    " rely remind repo report repository required result return returned returns right run runs say search"
-    " searching see seems seen shall should show showing shows signature sites sits so some somebody someone"
-    " something somewhere sort source spot stands still structure suite sure take takes tell test tested testing"
-    " tests than thanks they thing things think through too touch touches trace track trying type types under unit"
-    " untested up usage usages use used user users uses using value values verify very want wanted wants way"
-    " whereabouts whether whoever whom whose without wonder wondering would write yes your".split()
-)
-"""Words that a question is made of, in lower case; as names of code they have to stand in quotes."""
-
 _RENAMES = re.compile(
     r"renam|replac|chang|\bname|\bcall(?:ed)?\b|swap|substitut|switch|\bturns?\b|convert|becom|instead|in place"
     r"|rather|->|=>|→|<-|\bs/|\b(?:should|must|shall|has to|have to|ought to|needs to|is to|to|could)"
@@ -84,17 +48,10 @@ _RENAMES = re.compile(
     r"|alter|modif|transform|rebrand|retitle|relabel|refactor|spell|\bcorrect|\bdub|supersed|formerly|used to",
     re.IGNORECASE,
 )
-_JOINT = frozenset(
-    "a adapt all alter an and another any as at b bad be beats become becomes better but by called can change"
-    " cleaner clearer confusing correct could drop each every everywhere exchange favour file for formerly from"
-    " give go goes good has have how i in insert inside instead into is it its let long longer make may might mine"
-    " module more must name named naming needs new nicer no not now occurrence occurrences of old on ought out"
-    " over pick place please prefer put rather read reads rename renamed replace replaced replaces right said say"
-    " says set shall shorter should simpler simply so sounds spell stand stands supersedes swap take takes text"
-    " than that the there thing this through throughout to too turn turns up use used wants was we what where"
-    " wherever which will with within would write wrong wrongly you".split()
+_PHRASED = re.compile(
+    r"(?:(?:Defined|Used|Tested) here:|`[^`\n]+` defines:|Several files match:)(?:\n\d\. .*)+(?:\nand (?:\d+ )?more\.)?"
 )
-"""Words that may stand between the two names of a rename."""
+"""The results of look-ups that the model was trained to repeat."""
 _CALLS = re.compile(r"\b(?:to|we) call\b|\bcall (?:it|them|that)\b", re.IGNORECASE)
 _BACKWARD = re.compile(
     r"\binstead of\b|\bin place of\b|\brather than\b|\b(?:and|but) not\b|, not\b|\bno longer\b|\bwhere it says\b"
@@ -104,11 +61,6 @@ _BACKWARD = re.compile(
     re.IGNORECASE,
 )
 """Between the two names of a rename: the new one comes first."""
-_IN_FILE = (
-    r"(?i:\b(?:in|of|from|inside|within|throughout|across|for)\s+)?(?i:(?:the|our)\s+)?(?i:(?:file|module)\s+)?"
-    r"`?(?<!\w){}(?!\w)`?"
-)
-"""A file's path, and the words that say that one comes."""
 _TURNED_BY_FOR = re.compile(r"\b(?:swap|exchange|trade|replace|change|rename)\w*(?: out)?\b", re.IGNORECASE)
 
 
@@ -124,10 +76,13 @@ class NanoGuard(Guard):
             asked: The question.
             before: Returns the turns before it in the prompt, as one text; a pronoun may mean a name of theirs.
         """
-        self._asked = _UserMessage(asked)
+        self._asked = UserMessage(asked)
         self._earlier = before
         self._expected: str | None = None
         self._results: list[str] = []
+        self._last = ""
+        self._edits = 0
+        self._edited = ""
         self._rename_rules = RenameRules(self._renamed_in)
         self._listed: set[tuple[str, str]] = set()
 
@@ -196,7 +151,7 @@ class NanoGuard(Guard):
             return ""
         defined = _DEFINITION.match(str(call.arguments.get("old")))
         name, files = defined["name"] if defined else "", self._asked.files
-        meant = _stands(name, self._asked.text) or _stands(name, self._before)
+        meant = stands(name, self._asked.text) or stands(name, self._before)
         there = not files or any(f"/{proposal.path}".endswith("/" + path.removeprefix("./")) for path in files)
         if not meant or not there or not proposal.path.endswith((".py", ".pyi")):
             return REFUSED
@@ -210,9 +165,22 @@ class NanoGuard(Guard):
         self._listed.update((each["path"], each["code"]) for each in _LISTED.finditer(result.output))
         # It was trained to repeat only the sentence that an edit was made, without its notes.
         self._expected = result.output.partition("\n")[0] if call.name == edit.NAME else result.output
+        self._last = call.name
         if not result.ok:
             lead = "I changed nothing" if call.name == edit.NAME else "That did not work"
             self._expected = f"{lead}: {result.output.removeprefix('error: ').partition(';')[0]}."
+        if call.name == edit.NAME:
+            self._edits += 1
+            self._edited = f"{self._edited}\n{self._expected}".strip()
+            self._expected = self._edited
+
+    @property
+    def final(self) -> bool:
+        """See `Guard`: the model was trained to repeat one list, what a file defines, and that an edit was made."""
+        looked_up = self._last in (search.SEARCH.name, find.FIND.name)
+        return self._edits > 1 or (
+            looked_up and not self._asked.documents and not _PHRASED.fullmatch(self._results[-1])
+        )
 
     @property
     def expected(self) -> str | None:
@@ -226,18 +194,18 @@ class NanoGuard(Guard):
             return False
         text, name = added["text"], added["text"].removeprefix(_TO_DO).removesuffix(".")
         if text == f"{_TO_DO}{name}.":
-            return _stands(name, self._asked.text) or _stands(name, self._before)
-        return text in self._asked.quoted or (" " in text and _stands(text, self._asked.text))
+            return stands(name, self._asked.text) or stands(name, self._before)
+        return text in self._asked.quoted or (" " in text and stands(text, self._asked.text))
 
     def _is_rename(self, path: str, old: str, new: str) -> bool:
         """Return whether the question asks for `new` in the place of `old` in this file."""
         asked = self._asked
-        if old == new or not _stands(path, asked.text) or not _RENAMES.search(asked.text):
+        if old == new or not stands(path, asked.text) or not _RENAMES.search(asked.text):
             return False
         text = asked.without(path)
         olds, news = asked.places(old, text), asked.places(new, text)
-        if not olds and asked.refers and _stands(old, self._before):
-            olds = [match.span() for match in _REFERS.finditer(text)]
+        if not olds and asked.refers and stands(old, self._before):
+            olds = [match.span() for match in REFERS.finditer(text)]
         return any(_is_pair(text, a, b) for a in olds for b in news)
 
 
@@ -256,94 +224,28 @@ class RenameRules:
     def rule(self, tool: str, key: str, _given: Mapping[str, str]) -> Choices | None:
         if tool != edit.NAME or key not in ("old", "new"):
             return None
-        names = _NAME.findall(self.text())
+        names = NAME.findall(self.text())
         return Choices.of([*names, *(part for name in names for part in name.split("."))], least=0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class _UserMessage:
-    """The user's message, and what in it may be a name.
-
-    Attributes:
-        text: All of it.
-    """
-
-    text: str
-
-    @property
-    def quoted(self) -> list[str]:
-        """What is in quotes or backticks."""
-        return ["".join(filter(None, match.groups())) for match in _QUOTED.finditer(self.text)]
-
-    @property
-    def files(self) -> list[str]:
-        """What looks like a file's path."""
-        return _PATH.findall(self.text)
-
-    @property
-    def names(self) -> list[str]:
-        """What is in quotes, or written as only names of code are."""
-        return [name for name in (*self.quoted, *_names_in(self._plain)) if _NAME.fullmatch(name)]
-
-    @property
-    def words(self) -> list[str]:
-        """Words that are not typical of questions, and may be names."""
-        words = [word for word in _WORD.findall(self._plain) if word.lower() not in _ASKING]
-        return words or [word for word in _SUBJECT.findall(self._plain) if word.lower() not in STOP_WORDS]
-
-    @property
-    def refers(self) -> bool:
-        """Whether it may refer to earlier turns."""
-        return _REFERS.search(self._plain) is not None or not (self.names or self.words or self.files)
-
-    @property
-    def documents(self) -> bool:
-        """Whether it is about a docstring."""
-        return _DOCUMENTS.search(self._plain) is not None
-
-    def holds(self, name: str) -> bool:
-        """Return whether a name is in it, and is not a word that questions are made of."""
-        return name in self.quoted or (_stands(name, self.text) and name.lower() not in _ASKING)
-
-    def places(self, name: str, text: str) -> list[tuple[int, int]]:
-        """Return where a name is in this part of it; nowhere if it is a word that questions are made of."""
-        if name not in self.quoted and name.lower() in _ASKING | _JOINT:
-            return []
-        return [match.span() for match in _standing(name).finditer(text)]
-
-    def without(self, path: str) -> str:
-        """Return it without a file's path and the words that introduce it."""
-        return re.sub(_IN_FILE.format(re.escape(path)), " ", self.text)
-
-    @property
-    def _plain(self) -> str:
-        return _PATH.sub(" ", _QUOTED.sub(" ", self.text))
+def renamed(message: UserMessage) -> tuple[str, str] | None:
+    """Return the old and the new name of a request for a rename; None if it is none, or is not clear."""
+    text = message.text if _RENAMES.search(message.text) else ""
+    for path in message.files:
+        text = re.sub(IN_FILE.format(re.escape(path)), " ", text)
+    names = dict.fromkeys((*message.quoted, *NAME.findall(text)))
+    for old, new in permutations(filter(NAME.fullmatch, names), 2):
+        if any(_is_pair(text, a, b) for a in message.places(old, text) for b in message.places(new, text)):
+            return old, new
+    return None
 
 
 def _is_pair(text: str, old: tuple[int, int], new: tuple[int, int]) -> bool:
     """Return whether a request asks for the new name in the place of the old one, given where they are."""
     first, second = sorted((old, new))
     lead, between = text[: first[0]], text[first[1] : second[0]]
-    if first[1] > second[0] or not {word.lower() for word in _WORD.findall(_CALLS.sub(" ", between))} <= _JOINT:
+    if first[1] > second[0] or not {word.lower() for word in WORD.findall(_CALLS.sub(" ", between))} <= JOINT:
         return False
     swapped = re.search(r"\bfor\b", between) and not _TURNED_BY_FOR.search(lead)
     preferred = re.search(r"\bprefer\b", lead, re.IGNORECASE) and re.search(r"\bto\b", between)
     return bool(_BACKWARD.search(between) or swapped or preferred) == (first == new)
-
-
-def _names_in(text: str) -> Iterator[str]:
-    """Yield words written as only names of code are: with an underscore, a capital or a letter beyond ASCII."""
-    for match in _NAME.finditer(text):
-        name, before, after = match.group(), text[: match.start()].rstrip(), text[match.end() : match.end() + 1]
-        capital = name[0].isupper() and name != "I" and before[-1:] not in ("", *".?!:")
-        if capital or after == "(" or "." in name or "_" in name or not name.isascii() or looks_like_code(name):
-            yield name
-
-
-def _standing(name: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
-
-
-def _stands(name: str, text: str) -> bool:
-    """Return whether a text has this as a whole word, or several."""
-    return bool(name) and _standing(name).search(text) is not None

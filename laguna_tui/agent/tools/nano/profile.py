@@ -13,6 +13,7 @@ from laguna_tui.agent.tools.base.model_profile import ExampleQuestions, ModelPro
 from laguna_tui.agent.tools.nano import find, search
 from laguna_tui.agent.tools.nano.guard import NanoGuard
 from laguna_tui.agent.tools.nano.rename import make_rename
+from laguna_tui.agent.tools.nano.routes import route
 from laguna_tui.repo.edits.edit_files import EditDialect
 
 LOOKS_UP = "this model is too small to read files beside a question, so it looks up what you mention"
@@ -36,6 +37,7 @@ NANO = ModelProfile(
         defined="Where is {name} defined?", used="Where is {name} used?", tested="Which tests use {name}?"
     ),
     guard=NanoGuard,
+    router=route,
     # A file beside the question is longer than anything it was trained on.
     attaches=False,
     unattached_note=LOOKS_UP,

@@ -21,7 +21,7 @@ from laguna_tui.repo.syntax.analysis import analyse, file_outline
 from laguna_tui.repo.syntax.outline import Definition
 
 STILL_USED = (
-    "`{old}` is still in {count} other {files}: {named}. To rename it there too, send: rename {old} to {new} in {first}"
+    "`{old}` is still in {count} other {files}: {named}. To rename it there too, send: rename {old} to {new} everywhere"
 )
 # The change is made, and the user waits for the answer.
 _BUDGET_S = 3.0
@@ -82,4 +82,4 @@ def _still_used(hits: Sequence[Hit], old: str, new: str) -> str:
         return ""
     named = ", ".join(paths[:_NAMED]) + (", …" if len(paths) > _NAMED else "")
     files = plural(len(paths), "file")
-    return STILL_USED.format(old=old, new=new, count=len(paths), files=files, named=named, first=paths[0])
+    return STILL_USED.format(old=old, new=new, count=len(paths), files=files, named=named)

@@ -17,9 +17,11 @@ from laguna_tui.agent.tools.base.tool import ArgumentError, Tool, ToolServices
 from laguna_tui.base.paths import escaped
 from laguna_tui.base.schema import declared
 from laguna_tui.base.units import plural
+from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.files.relative_paths import is_test
-from laguna_tui.repo.files.walk import SEARCH_LIMIT_BYTES
+from laguna_tui.repo.files.walk import SEARCH_LIMIT_BYTES, FileListing, WalkedFile
 from laguna_tui.repo.files.workspace import Workspace, WorkspaceError
+from laguna_tui.repo.search.symbol_uses import code_first
 
 DEFINED, USED, TESTED = "Defined", "Used", "Tested"
 # Nine lines in all, so that each has a number of one digit.
@@ -27,10 +29,16 @@ LINES = {DEFINED: 2, USED: 4, TESTED: 3}
 _NOWHERE = {title: f"{title} nowhere." for title in LINES}
 # Lines of a frequent name that are checked for their callers, in tests and elsewhere.
 _LOOKED_AT = 400
+# Lines that are shown in the place of an empty list.
+_INSTEAD = 3
+# The user waits for the index to be brought up to date; otherwise all files are read.
+WAIT_S = 10.0
+# Of the processor, for the grammars; after that, line patterns are used.
+_PARSING_S = 0.1
 # Longer signatures are not joined into one line.
 _SIGNATURE_LINES = 16
 _NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
-_IMPORT = re.compile(r"\s*(from\s+\S+\s+)?import\b")
+_PYTHON_HEAD = re.compile(r"\s*(?:async\s+def|def|class)\b")
 _OPENING, _CLOSING = "([{", ")]}"
 
 
@@ -67,21 +75,36 @@ def search(services: ToolServices, run: ToolRun, asked: NanoSearchArguments) -> 
     pattern = asked.pattern.strip()
     if len(pattern) > PATTERN_LIMIT_CHARS:
         raise ArgumentError(f"the pattern is longer than {PATTERN_LIMIT_CHARS} characters; search for a part of it")
+    places = occurrences(services, run, pattern)
+    if not places.found:
+        return ToolResult("\n".join([f"Nothing matches `{escaped(pattern)}`.", *places.notes]))
+    return ToolResult("\n".join(places.answer(titles)))
+
+
+def occurrences(services: ToolServices, run: ToolRun, pattern: str) -> "Occurrences":
+    """Return the lines with a name, or those that match another pattern.
+
+    For a name only the files are read in which the index has it; all of them if the index is not up to date.
+    """
     is_name = _NAME.fullmatch(pattern) is not None
     name = pattern.rpartition(".")[2] if is_name else ""
-    wanted = rf"\b{name}\b" if is_name else pattern
     clock = Clock(run.cancelled, BUDGET_S)
-    listing = run.workspace.files_below("", clock.is_over)
+    listing = (_indexed(services.codebase, run, name) if name else None) or run.workspace.files_below("", clock.is_over)
+    wanted = prepare(rf"\b{name}\b" if is_name else pattern)
     hits, notes = collect_hits(
-        run.workspace, listing, prepare(wanted), clock, run.readable, name, elsewhere="start there"
+        run.workspace, listing, wanted, clock, run.readable, name, elsewhere="start there", parsing_s=_PARSING_S
     )
-    if not hits:
-        return ToolResult("\n".join([f"Nothing matches `{escaped(pattern)}`.", *notes]))
-    places = _Occurrences(run.workspace, hits)
-    container = pattern.rpartition(".")[0].rpartition(".")[2] if is_name else ""
-    makers = {DEFINED: lambda: places.defined(container), USED: places.used, TESTED: places.tested}
-    lists = {title: makers[title]() for title in titles}
-    return ToolResult("\n".join([*list_lines(lists, places.absences(escaped(pattern)), cut=places.cut), *notes]))
+    return Occurrences(run.workspace, pattern, hits, notes)
+
+
+def _indexed(codebase: Codebase | None, run: ToolRun, name: str) -> FileListing | None:
+    """Return the files that have a name; None if there is no index that knows them all."""
+    if codebase is None or not codebase.sync(WAIT_S, run.cancelled):
+        return None
+    paths = codebase.files_with(name)
+    if paths is None:
+        return None
+    return FileListing(tuple(WalkedFile(path, 0) for path in sorted(paths)), unsearched=codebase.unsearched)
 
 
 def list_lines(
@@ -107,74 +130,140 @@ def list_lines(
             yield "and more." if cut else f"and {len(lines) - len(said)} more."
 
 
-class _Occurrences:
-    """Hits by their kind; `cut` if there were too many to look at."""
+def numbered(lines: Sequence[ListedLine], most: int, start: int = 1) -> Iterator[str]:
+    """Yield the first lines with their numbers, and how many more there are."""
+    yield from (line.numbered(number) for number, line in enumerate(lines[:most], start))
+    if len(lines) > most:
+        yield f"and {len(lines) - most} more."
 
-    def __init__(self, workspace: Workspace, hits: Sequence[Hit]) -> None:
-        self._workspace = workspace
-        self._definitions = [hit for hit in hits if hit.defines]
-        uses = [hit for hit in hits if hit.in_code and not hit.defines and not _IMPORT.match(hit.code)]
-        self._tests = [hit for hit in uses if is_test(hit.path)]
-        self._others = [hit for hit in uses if not is_test(hit.path)]
-        self._found = len(hits)
-        self.cut = max(len(self._tests), len(self._others)) > _LOOKED_AT
 
-    def absences(self, name: str) -> dict[str, str]:
+class Occurrences:
+    """The lines with a name, by their kind.
+
+    Attributes:
+        found: How many there are.
+        cut: Whether there were too many to look at all of them.
+        notes: What was not searched.
+        imports: Those that only import it.
+        others: Those that are not code: comments, strings and text.
+    """
+
+    def __init__(self, workspace: Workspace, pattern: str, hits: Sequence[Hit], notes: Sequence[str]) -> None:
+        self._workspace, self._name, self.notes = workspace, escaped(pattern), notes
+        self._container = pattern.rpartition(".")[0].rpartition(".")[2] if _NAME.fullmatch(pattern) else ""
+        hits = sorted(hits, key=lambda hit: code_first(hit.path))
+        self.definitions = [hit for hit in hits if hit.defines]
+        uses = [hit for hit in hits if hit.in_code and not hit.defines and not hit.imported]
+        self.tests = [hit for hit in uses if is_test(hit.path)]
+        self.uses = [hit for hit in uses if not is_test(hit.path)]
+        self.imports = [hit for hit in hits if hit.imported and hit.in_code]
+        self.others = [hit for hit in hits if not hit.in_code and not hit.defines]
+        self.found = len(hits)
+        self.cut = max(len(self.tests), len(self.uses)) > _LOOKED_AT
+
+    def of(self, title: str) -> list[ListedLine]:
+        """Return the lines of a list."""
+        return {DEFINED: self.defined, USED: self.used, TESTED: self.tested}[title]()
+
+    def answer(self, titles: Sequence[str]) -> Iterator[str]:
+        """Yield some lists; of a single one that is empty, the sentence that says why, and what there is instead."""
+        lists = {title: self.of(title) for title in titles}
+        lead, hits = self._instead(titles[0])
+        if len(titles) > 1 or lists[titles[0]] or not hits:
+            yield from list_lines(lists, self.absences(), cut=self.cut)
+        else:
+            yield f"{lead}:"
+            yield from numbered(hits, _INSTEAD)
+        yield from self.notes
+
+    def _instead(self, title: str) -> tuple[str, list[ListedLine]]:
+        """Return the sentence in the place of an empty list, without its end, and the lines that there are."""
+        lead = self.absences()[title].removesuffix(".")
+        if title == DEFINED:
+            return lead, self.coded([*self.uses, *self.tests, *self.imports, *self.others])
+        used = {USED: self.tested, TESTED: self.used}[title]()
+        return lead, used or self.coded([*self.imports, *self.others])
+
+    def coded(self, hits: Iterable[Hit]) -> list[ListedLine]:
+        """Return lines with their code."""
+        return [ListedLine(h.symbol, h.path, h.line, shortened(h.code.strip().replace("`", "'"))) for h in hits]
+
+    def absences(self) -> dict[str, str]:
         """Return for each list the sentence that says why it is empty: what was searched, and what else there is."""
-        tests, others = len(self._tests), len(self._others)
-        rest = self._found - len(self._definitions) - tests - others
+        tests, uses = len(self.tests), len(self.uses)
+        rest = self.found - len(self.definitions) - tests - uses
         nothing = "No uses in code or tests" + (f"; {_lines(rest)} in imports, comments or text." if rest else ".")
         return {
-            DEFINED: f"No definition of `{name}`; {_lines(self._found)} with it.",
+            DEFINED: f"No definition of `{self._name}`; {_lines(self.found)} with it.",
             USED: f"No uses outside the tests; {tests} in tests." if tests else nothing,
-            TESTED: f"No uses in tests; {others} elsewhere." if others else nothing,
+            TESTED: f"No uses in tests; {uses} elsewhere." if uses else nothing,
         }
 
-    def defined(self, container: str) -> list[ListedLine]:
+    @property
+    def inside(self) -> list[Hit]:
+        """The definitions in the class that the name is written with; empty for a name without one."""
+        return [hit for hit in self.definitions if self._container in hit.around[:-1]]
+
+    def defined(self) -> list[ListedLine]:
         """Return the definitions; for `Class.method` those in the class, if it has one."""
-        inside = [hit for hit in self._definitions if container in hit.around[:-1]]
-        return [ListedLine(hit.symbol, hit.path, hit.line, self._signature(hit)) for hit in inside or self._definitions]
+        return [
+            ListedLine(hit.symbol, hit.path, hit.line, self._signature(hit)) for hit in self.inside or self.definitions
+        ]
 
     def used(self) -> list[ListedLine]:
         """Return who uses the name outside of tests, each once."""
-        return _each_once(map(self._line, self._others[:_LOOKED_AT]))
+        return each_once(self.uses[:_LOOKED_AT])
 
     def tested(self) -> list[ListedLine]:
         """Return which tests use the name, each once."""
-        return _each_once(map(self._line, self._tests[:_LOOKED_AT]))
-
-    def _line(self, hit: Hit) -> ListedLine:
-        return ListedLine(hit.symbol, hit.path, hit.line)
+        return each_once(self.tests[:_LOOKED_AT])
 
     def _signature(self, hit: Hit) -> str:
-        """Return the line, joined with those that its brackets reach over."""
-        lines = self._lines(hit.path)[hit.line - 1 :] or [hit.code]
-        parts: list[str] = []
-        depth = 0
-        for line in islice(lines, _SIGNATURE_LINES):
-            parts.append(line.strip())
-            depth += sum((c in _OPENING) - (c in _CLOSING) for c in line)
-            if depth <= 0:
-                break
-        return shortened(re.sub(r"(?<=[(\[{]) | ?,? (?=[)\]}])", "", " ".join(parts)).replace("`", "'"))
-
-    def _lines(self, path: str) -> list[str]:
-        """Return the file's lines; none if it has become unreadable."""
         try:
-            return read_lines(self._workspace, path, SEARCH_LIMIT_BYTES)
+            lines = read_lines(self._workspace, hit.path, SEARCH_LIMIT_BYTES)[hit.line - 1 :]
         except WorkspaceError:
-            return []
+            lines = []
+        return shortened(signature(lines or [hit.code]))
+
+
+def signature(lines: Sequence[str]) -> str:
+    """Return a definition's head on one line, without its body. lines: From the one that it begins on."""
+    parts: list[str] = []
+    depth = 0
+    for line in islice(lines, _SIGNATURE_LINES):
+        end, depth = _head_end(line, depth, is_python=_PYTHON_HEAD.match(lines[0]) is not None)
+        parts.append(line[:end].strip())
+        if depth <= 0:
+            break
+    return tidy(" ".join(filter(None, parts)))
+
+
+def tidy(head: str) -> str:
+    """Return a head that stood on several lines without the blanks and commas inside its brackets."""
+    return re.sub(r"(?<=[(\[{]) | ?,? (?=[)\]}])", "", head).replace("`", "'")
+
+
+def _head_end(line: str, depth: int, *, is_python: bool) -> tuple[int, int]:
+    """Return the column at which a body begins, or the line's end, and how many brackets are open there."""
+    for at, character in enumerate(line):
+        before = line[:at].rstrip()
+        if character == "{" and (before.endswith("=>") or (depth <= 0 and not before.endswith(("=", "(")))):
+            return at, 0
+        if character == ":" and depth <= 0 and is_python:
+            return at + 1, 0
+        depth += (character in _OPENING) - (character in _CLOSING)
+    return len(line), depth
 
 
 def _lines(count: int) -> str:
     return f"{count} {plural(count, 'line')}"
 
 
-def _each_once(lines: Iterable[ListedLine]) -> list[ListedLine]:
+def each_once(hits: Iterable[Hit]) -> list[ListedLine]:
     """Return the first line of each user, those with a name before what is outside of any definition."""
-    first: dict[tuple[str, str], ListedLine] = {}
-    for line in lines:
-        first.setdefault((line.symbol, line.path), line)
+    first: dict[tuple[object, str], ListedLine] = {}
+    for hit in hits:
+        first.setdefault((hit.around, hit.path), ListedLine(hit.symbol, hit.path, hit.line))
     return sorted(first.values(), key=lambda line: line.symbol == NO_SYMBOL)
 
 

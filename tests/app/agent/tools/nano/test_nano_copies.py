@@ -87,5 +87,5 @@ def test_a_question_to_the_bundled_model_is_held_unless_that_is_switched_off(tmp
         found = list(session.chat.ask("where is total defined?"))
     assert [event.name for event in found if isinstance(event, ToolFinished)] == ["search"]
     steps = [event.stats for event in found if isinstance(event, StepFinished)]
-    assert len(steps) == 2
+    assert len(steps) == 1
     assert all((stats.constrained > 8) == (constrain == "auto") for stats in steps)

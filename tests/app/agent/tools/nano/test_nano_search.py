@@ -116,7 +116,9 @@ def test_one_list_alone_says_that_it_is_empty_or_that_there_is_nothing_at_all(sh
     asked = lambda pattern: answer_of(SEARCH, shop, list="tested", pattern=pattern)  # noqa: E731
     assert asked("Cart") == "No uses in code or tests."
     assert asked("parse_price | zebra") == "Nothing matches `parse_price | zebra`."
-    assert asked("float") == "No uses in tests; 3 elsewhere."
+    assert asked("float") == (
+        "No uses in tests; 3 elsewhere:\n1. `parse_price shop/prices.py:7`\n2. `add shop/prices.py:12`"
+    )
     assert asked("zebra") == "Nothing matches `zebra`."
 
 

@@ -1,0 +1,548 @@
+"""What Laguna Nano is asked, answered from the folder's index before the model: one table of routes.
+
+The kind of a question (`kinds`) and what it is about (`subjects`) choose the route. Lists in the forms that the model
+was trained to repeat are looked up by a call of its own tool, so that it phrases the answer. Everything else is shown
+as it is. What a list leaves out it counts, and an absence says what was searched.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from laguna_engine.chat.messages import ToolCall
+from laguna_tui.agent.tool_run import ToolRun
+from laguna_tui.agent.tools.base import edit
+from laguna_tui.agent.tools.base.model_profile import Route
+from laguna_tui.agent.tools.base.result_lines import CODE_CHARS
+from laguna_tui.agent.tools.base.tool import ToolServices
+from laguna_tui.agent.tools.nano import project_files
+from laguna_tui.agent.tools.nano.find import FIND
+from laguna_tui.agent.tools.nano.folder import FolderIndex
+from laguna_tui.agent.tools.nano.guard import renamed
+from laguna_tui.agent.tools.nano.kinds import NAME, Kind, read_kind
+from laguna_tui.agent.tools.nano.question import ASKING, UserMessage, standing
+from laguna_tui.agent.tools.nano.search import DEFINED, LINES, SEARCH, TESTED, USED, ListedLine, list_lines, numbered
+from laguna_tui.agent.tools.nano.subjects import ABOUT_NAMES, Asked, Subject, carried, read
+from laguna_tui.base.paths import escaped
+from laguna_tui.base.units import plural
+from laguna_tui.repo.files.relative_paths import is_prose, is_test
+from laguna_tui.repo.search.identifiers import STOP_WORDS
+from laguna_tui.repo.search.symbol_search import SymbolMatch
+from laguna_tui.repo.syntax.languages import DefinitionKind
+
+STILL_INDEXING = "The folder is still being indexed, so this is from a part of it. Ask again in a moment."
+EXPLAINS_NOT = "I can look code up, but I am too small to explain how or why it works."
+WORKS_NOT = "I can look code up and make small edits, but this is beyond me."
+WHICH_NAME = "Which name do you mean? Nothing in the question before is a name of this folder."
+LISTED = 9
+"""Members, subclasses and the like in one answer."""
+RESULTS = 5
+_NAMED = 20
+"""Names in one sentence."""
+_UNSURE = 0.5
+"""A kind that is less likely gets a card: definition, users and tests."""
+_SEARCHED = 0.35
+"""A question without a name that is this likely to be no question about code is left to the model."""
+_SURE_TALK, _CERTAIN = 0.6, 0.98
+"""Small talk; without certainty, it must not have words of the folder."""
+_SUBJECTS = 3
+_EVERYWHERE = re.compile(
+    r"\b(?:everywhere|all (?:the )?(?:other )?files|whole (?:project|repo\w*|folder)|überall)\b", re.I
+)
+_EDITED_AT_ONCE = 8
+_FILLERS = ASKING | frozenset(
+    "actually attributes bases children codebase constants derived die fields handled happens hierarchy implements"
+    " inherit inherits liegt logic main members parent properties responsible stuff subclass subclasses vom".split()
+)
+_FRAME = STOP_WORDS | frozenset(
+    "actually also any anything are code class codebase could deal deals die exactly find function handle handled"
+    " handles handling happen happening happens help here implementation implement implemented implements in inside is"
+    " its kind let liegt locate located logic look looking main make makes me method module my of our out package part"
+    " piece place please point project repo responsible search see should show some something somewhere spot still"
+    " support supported supports stuff take takes tell the thing things vom wants wheres would".split()
+)
+"""Words of a question that say nothing about what is looked for."""
+_WORDS = re.compile(r"(?<!['’])\w+(?!['’])")
+_MASK = re.compile(r"\{[nf]\}")
+_QUESTION = re.compile(
+    r"^\W*(?:where|wheres|which|what|whats|who|is there|are there|does|do we|find|show|search|look|any"
+    r"|(?:the )?(?:code|place|part|function|class|logic)\b)",
+    re.IGNORECASE,
+)
+_WHY = re.compile(r"^\W*(?:why|how(?! many| much)|explain)\b", re.IGNORECASE)
+_CLAUSE = re.compile(r"\band\b|\bund\b|[,;?]")
+_FAMILIES = {
+    r"exceptions?|errors?|error (?:classes|types)": r"(?:Error|Exception|Exit|Interrupt)$",
+    r"warnings?": r"Warning$",
+}
+_SUFFIX_WORD = re.compile(r"[^\W\d_]{3,}")
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One route.
+
+    Attributes:
+        kind: Of the questions that it answers.
+        answer: Returns the turn's beginning for a question about one name.
+    """
+
+    kind: Kind
+    answer: Callable[["Asked", Subject, FolderIndex], Route]
+
+
+def route(text: str, earlier: Callable[[], Sequence[str]], services: ToolServices, run: ToolRun) -> Route | None:
+    """Return the answer to a question from the folder's index, or the calls it needs; None leaves it to the model."""
+    codebase = services.codebase
+    if codebase is None or not text.strip():
+        return None
+    message = UserMessage(text)
+    if codebase.withheld:
+        return None
+    folder = FolderIndex(services, run, codebase)
+    if run.cancelled():
+        return None
+    asked = read(text, folder)
+    found = _rename(asked, message, folder) or _routed(asked, message, earlier, folder)
+    if found is None or folder.complete or not found.answer:
+        return found
+    return Route(f"{found.answer}\n{STILL_INDEXING}")
+
+
+def _routed(
+    asked: Asked, message: UserMessage, earlier: Callable[[], Sequence[str]], folder: FolderIndex
+) -> Route | None:
+    if asked.kind in (Kind.RENAME, Kind.DOCSTRING) and asked.sureness > _UNSURE:
+        return None
+    if message.documents and not asked.subjects and asked.kind not in (Kind.FILES, Kind.CONCEPT):
+        return None
+    if asked.kind is Kind.TALK and not asked.subjects and asked.sureness > _SURE_TALK:
+        certain = asked.sureness > _CERTAIN or not any(map(folder.has_word, _content(asked)))
+        return None if certain else _about_code(asked, folder)
+    if asked.kind is Kind.FILES and asked.sureness > _UNSURE and (found := project_files.answer(asked.english, folder)):
+        return Route(found)
+    if asked.subjects:
+        return _about_names(asked, folder)
+    if asked.files or asked.missing:
+        return _about_files(asked, folder)
+    if asked.refers and asked.kind in ABOUT_NAMES and not _content(asked):
+        subjects = carried(earlier(), folder)
+        if subjects:
+            return _about_name(asked, subjects[0], folder)
+        if asked.kind is not Kind.EXPLAIN and len(_query(asked)) <= 1:
+            topic = project_files.answer(asked.english, folder) if asked.kind is Kind.TESTS else ""
+            return Route(topic or WHICH_NAME)
+    return _about_code(asked, folder)
+
+
+def _about_names(asked: Asked, folder: FolderIndex) -> Route:
+    """Return the answer about the names of a question: the first one alone, unless the kind lists each."""
+    if len(titles := _titles(asked)) > 1:
+        subject = asked.subjects[0]
+        return Route(_noted(subject, *folder.occurrences(subject.name).answer(titles)))
+    if len(asked.subjects) == 1 or asked.kind not in _TITLES:
+        return _about_name(asked, asked.subjects[0], folder)
+    answers = [_looked_up(asked, subject, folder) for subject in asked.subjects[:_SUBJECTS]]
+    return Route("\n".join(answers))
+
+
+def _about_name(asked: Asked, subject: Subject, folder: FolderIndex) -> Route:
+    answer = _BY_KIND.get(asked.kind)
+    if answer is None or asked.sureness < _UNSURE:
+        answer = _card if asked.kind is not Kind.WORK else _beyond
+    return answer(asked, subject, folder)
+
+
+def _titles(asked: Asked) -> list[str]:
+    """Return the lists that the parts of a question ask for, in their order."""
+    parts = [part for part in _CLAUSE.split(asked.english) if len(part.split()) > 1]
+    if len(parts) < 2 or len(asked.subjects) > 1:
+        return []
+    kinds = [read_kind(re.sub(r"\b(?:it|its|that)\b", NAME, part)) for part in parts]
+    return list(dict.fromkeys(_TITLES[kind] for kind in kinds if kind in _TITLES))
+
+
+# -- one name
+
+
+def _listed(asked: Asked, subject: Subject, folder: FolderIndex) -> Route:
+    """Have the model's tool look a name up, so that it phrases the list; of a name taken for another, say so."""
+    title = _TITLES[asked.kind]
+    places = folder.occurrences(subject.name)
+    if subject.note or not places.of(title) or asked.files:
+        return Route(_looked_up(asked, subject, folder))
+    return Route(calls=(ToolCall(SEARCH.name, {"list": title.lower(), "pattern": subject.name}),))
+
+
+def _looked_up(asked: Asked, subject: Subject, folder: FolderIndex) -> str:
+    """Return a list about a name as text; what else there is, if it is empty."""
+    title = _TITLES[asked.kind]
+    places = folder.occurrences(subject.name)
+    if not places.found:
+        return _noted(subject, _nowhere(subject, folder))
+    lines = places.of(title)
+    if not lines and title == DEFINED:
+        return _noted(subject, _undefined(subject, folder))
+    if there := [line for line in lines if line.path in asked.files]:
+        return _noted(subject, *list_lines({title: there}))
+    return _noted(subject, *places.answer([title]))
+
+
+def _takes(asked: Asked, subject: Subject, folder: FolderIndex) -> Route:
+    """Return the head of a function, or of a class with its constructor."""
+    scope = folder.type_named(subject.name)
+    if scope is None or scope.name != subject.name.rpartition(".")[2]:
+        found = [d for d in folder.definitions(subject.name) if d.kind == DefinitionKind.FUNCTION.value]
+        # A longer head is cut where the model repeats it.
+        if found and any(len(folder.head(d)) > CODE_CHARS for d in found[: LINES[DEFINED]]):
+            return Route(_noted(subject, f"{DEFINED} here:", *numbered(folder.listed(found), LINES[DEFINED])))
+        return _listed(asked, subject, folder)
+    constructor = folder.constructor(scope)
+    lines = [f"{DEFINED} here:", *numbered(folder.listed([scope]), 1)]
+    if constructor is not None:
+        own = constructor.qualified.startswith(f"{scope.qualified}.")
+        lines.append("Its constructor:" if own else "The constructor that it inherits:")
+        return Route(_noted(subject, *lines, *numbered(folder.listed([constructor]), 1, 2)))
+    fields = [d for d in folder.members(scope) if d.kind == DefinitionKind.VARIABLE.value]
+    if fields:
+        return Route(
+            _noted(
+                subject,
+                *lines,
+                "It defines no constructor. Its fields:",
+                *numbered(folder.listed(fields), LISTED - 1, 2),
+            )
+        )
+    bases = ", ".join(f"`{escaped(base)}`" for base in folder.bases(scope))
+    return Route(
+        _noted(subject, *lines, "It defines no constructor" + (f"; it inherits from {bases}." if bases else "."))
+    )
+
+
+def _members(asked: Asked, subject: Subject, folder: FolderIndex) -> Route:
+    scope = folder.type_named(subject.name)
+    if scope is None:
+        return _card(asked, subject, folder)
+    found = folder.members(scope)
+    public = sorted(found, key=lambda d: d.name.startswith("_"))
+    bases = ", ".join(f"`{escaped(base)}`" for base in folder.bases(scope))
+    inherits = [f"It inherits from {bases}."] if bases else []
+    place = f"`{escaped(scope.qualified)}` (`{escaped(scope.path)}:{scope.line}`)"
+    if not found:
+        return Route(_noted(subject, f"{place} defines nothing of its own.", *inherits))
+    lead = f"{place} has {len(found)} {plural(len(found), 'member')}:"
+    lines = [ListedLine(d.name, d.path, d.line, folder.head(d)) for d in public]
+    return Route(_noted(subject, lead, *numbered(lines, LISTED), *_rest_named(public[LISTED:]), *inherits))
+
+
+def _rest_named(rest: Sequence[SymbolMatch]) -> list[str]:
+    return [f"The others: {_names(rest)}"] if rest else []
+
+
+def _subclasses(asked: Asked, subject: Subject, folder: FolderIndex) -> Route:
+    name = subject.name.rpartition(".")[2]
+    found = folder.subclasses(name)
+    if not found:
+        if folder.type_named(subject.name) is None:
+            return _card(asked, subject, folder)
+        count = len(folder.types)
+        return Route(
+            _noted(
+                subject,
+                f"None of the {count:,} {plural(count, 'class', 'classes')} here inherits from `{escaped(name)}`.",
+                *_card_lines(asked, subject, folder),
+            )
+        )
+    lead = f"{len(found)} {plural(len(found), 'class inherits', 'classes inherit')} from `{escaped(name)}`:"
+    return Route(_noted(subject, lead, *numbered(folder.listed(found), LISTED), *_rest_named(found[LISTED:])))
+
+
+def _bases(asked: Asked, subject: Subject, folder: FolderIndex) -> Route:
+    scope = folder.type_named(subject.name)
+    if scope is None:
+        return _card(asked, subject, folder)
+    bases = folder.bases(scope)
+    said = (
+        f"It inherits from {', '.join(f'`{escaped(base)}`' for base in bases)}."
+        if bases
+        else "It inherits from no other class."
+    )
+    there = [found for base in bases if (found := folder.type_named(base.rpartition(".")[2]))]
+    lines = folder.listed([scope, *there])
+    return Route(_noted(subject, said, *numbered(lines, LISTED)))
+
+
+def _card(asked: Asked, subject: Subject, folder: FolderIndex) -> Route:
+    """Return everything about a name, what the question more likely wants first."""
+    return Route(_noted(subject, *_card_lines(asked, subject, folder)))
+
+
+def _card_lines(asked: Asked, subject: Subject, folder: FolderIndex) -> Iterator[str]:
+    places = folder.occurrences(subject.name)
+    if not places.found:
+        yield _nowhere(subject, folder)
+    elif not places.definitions:
+        yield _undefined(subject, folder)
+    else:
+        kinds = asked.kinds
+        wants = {DEFINED: kinds[Kind.WHERE] + kinds[Kind.TAKES], USED: kinds[Kind.USES], TESTED: kinds[Kind.TESTS]}
+        titles = sorted(LINES, key=lambda title: wants[title], reverse=True)
+        lists = {title: found for title in titles if (found := places.of(title)) or title == titles[0]}
+        yield from list_lines(lists, places.absences(), cut=places.cut)
+        scope = folder.type_named(subject.name)
+        if scope is not None and (members := folder.members(scope)):
+            yield f"Its members: {_names(sorted(members, key=lambda d: d.name.startswith('_')))}"
+
+
+def _names(found: Sequence[SymbolMatch]) -> str:
+    """Return the names of definitions, each once, as the end of a sentence."""
+    names = list(dict.fromkeys(d.name for d in found))
+    more = f" and {len(names) - _NAMED} more." if len(names) > _NAMED else "."
+    return ", ".join(f"`{escaped(name)}`" for name in names[:_NAMED]) + more
+
+
+def _explain(asked: Asked, subject: Subject, folder: FolderIndex) -> Route:
+    return Route("\n".join([EXPLAINS_NOT, "The nearest places:", _card(asked, subject, folder).answer]))
+
+
+def _beyond(asked: Asked, subject: Subject, folder: FolderIndex) -> Route:
+    return Route("\n".join([WORKS_NOT, "The nearest places:", _card(asked, subject, folder).answer]))
+
+
+def _noted(subject: Subject, *lines: str) -> str:
+    return "\n".join(filter(None, [escaped(subject.note), *lines]))
+
+
+def _undefined(subject: Subject, folder: FolderIndex) -> str:
+    """Return what a name is that the folder uses and does not define: a parameter, an attribute, an import."""
+    name = subject.name.rpartition(".")[2]
+    shown, places = f"`{escaped(subject.name)}`", folder.occurrences(subject.name)
+    if not places.found:
+        return _nowhere(subject, folder)
+    if parameters := folder.with_parameter(name):
+        count = len(parameters)
+        have = plural(count, "function has", "functions have")
+        lead = f"{shown} is a parameter and not a definition of its own; {count} {have} it:"
+        return "\n".join([lead, *numbered(folder.listed(parameters), RESULTS)])
+    code = [*places.uses, *places.tests]
+    assigned = re.compile(rf"(?:^|\b(?:self|this|cls)\s*\.\s*|[,(]\s*){re.escape(name)}\s*(?::[^=]+)?=(?!=)")
+    hits = [hit for hit in code if assigned.search(hit.code.strip())]
+    lead = f"{shown} is not a definition of its own; it is set here:"
+    if not hits and places.imports:
+        hits, lead = places.imports, f"{shown} is not defined in this folder; it is imported here:"
+    if not hits:
+        hits = [*code, *places.others]
+        lead = f"No definition of {shown}; {places.found} {plural(places.found, 'line')} with it:"
+    return "\n".join([lead, *numbered(places.coded(hits), RESULTS)])
+
+
+def _nowhere(subject: Subject, folder: FolderIndex) -> str:
+    """Return that no file has a name: how many were searched, and which names are like it."""
+    count = len(folder.paths)
+    said = f"Nothing here is called `{escaped(subject.written)}`: no line of {count:,} {plural(count, 'file')} has it."
+    lines = folder.listed(folder.similar(subject.written))
+    return "\n".join([said, *(["The nearest names:", *numbered(lines, _SUBJECTS)] if lines else [])])
+
+
+# -- files
+
+
+def _about_files(asked: Asked, folder: FolderIndex) -> Route:
+    """Return what a file or a folder contains, who imports it, or which tests it has."""
+    if not asked.files:
+        count = len(folder.paths)
+        stem = re.split(r"[/.]", asked.missing[0].rstrip("/"))
+        words = next((part for part in stem[-2:] if part), "")
+        near = [path for path in folder.paths if words and words.lower() in path.lower()][:RESULTS]
+        said = f"No file here is called `{escaped(asked.missing[0])}`: {count:,} {plural(count, 'file')} searched."
+        return Route(
+            "\n".join(
+                [said, *(["The nearest:", *(f"{n}. `{escaped(p)}`" for n, p in enumerate(near, 1))] if near else [])]
+            )
+        )
+    path = asked.files[0]
+    if len(asked.files) > 1:
+        common = _common_folder(asked.files)
+        mentioned = (
+            asked.text.rstrip("/? ").endswith(common.rstrip("/"))
+            or f"{common.rstrip('/').rpartition('/')[2]}" in asked.text
+        )
+        if common and mentioned and asked.kind not in (Kind.USES, Kind.TESTS):
+            return Route(project_files.folder_contents([p for p in folder.paths if p.startswith(common)], common))
+    if asked.kind in (Kind.USES, Kind.TESTS) and not is_prose(path):
+        return Route(_importers(asked, path, folder))
+    if asked.kind in (Kind.EXPLAIN, Kind.WORK):
+        lead = EXPLAINS_NOT if asked.kind is Kind.EXPLAIN else WORKS_NOT
+        return Route("\n".join([lead, *_contents(path, folder)]))
+    if is_prose(path):
+        return Route("\n".join(_contents(path, folder)))
+    return Route(calls=(ToolCall(FIND.name, {"pattern": path}),))
+
+
+def _contents(path: str, folder: FolderIndex) -> list[str]:
+    if is_prose(path):
+        return project_files.contents(folder, path)
+    found = folder.top_level(path)
+    if not found:
+        return project_files.contents(folder, path)
+    return [f"`{escaped(path)}` defines:", *numbered(folder.listed(found), LISTED)]
+
+
+def _importers(asked: Asked, path: str, folder: FolderIndex) -> str:
+    """Return the lines that import a file, those of tests if they are asked for."""
+    stem = path.removesuffix("/__init__.py").rpartition("/")[2].partition(".")[0]
+    places = folder.occurrences(stem)
+    wants_tests = asked.kind is Kind.TESTS
+    hits = [hit for hit in places.imports if is_test(hit.path) == wants_tests and hit.path != path]
+    lines = places.coded(hits)
+    own = [p for p in folder.paths if wants_tests and is_test(p) and stem in p.rpartition("/")[2]]
+    parts = [f"Tests by its name: {', '.join(f'`{escaped(p)}`' for p in own[:RESULTS])}."] if own else []
+    where = "tests" if wants_tests else "code"
+    if lines:
+        parts += [f"Imports of `{escaped(stem)}` in {where}:", *numbered(lines, RESULTS)]
+    if not parts:
+        count = len([p for p in folder.paths if is_test(p) == wants_tests])
+        parts = [f"No line of {count:,} {plural(count, 'file')} of {where} imports `{escaped(stem)}`."]
+    return "\n".join(parts)
+
+
+def _common_folder(paths: Sequence[str]) -> str:
+    first, last = min(paths), max(paths)
+    common = next((first[:at] for at in range(len(first)) if first[at : at + 1] != last[at : at + 1]), first)
+    return common[: common.rfind("/") + 1]
+
+
+# -- no name
+
+
+def _about_code(asked: Asked, folder: FolderIndex) -> Route | None:
+    """Return the answer to a question without a name or a file: a family of classes, else the ranked search."""
+    if asked.kind in (Kind.FAMILY, Kind.SUBCLASSES, Kind.MEMBERS) and (found := _family(asked, folder)):
+        return Route(found)
+    if asked.kind in (Kind.FILES, Kind.OUTLINE, Kind.TESTS) and (found := project_files.answer(asked.english, folder)):
+        return Route(found)
+    away = asked.kinds[Kind.TALK] + asked.kinds[Kind.WORK] + asked.kinds[Kind.DOCSTRING] + asked.kinds[Kind.RENAME]
+    foreign = asked.english.split() != asked.text.split()
+    if away > 1 - _SEARCHED and not (foreign or _QUESTION.match(asked.text)):
+        return None
+    words = _query(asked)
+    if not words or (away > _UNSURE and not any(map(folder.has_word, words))):
+        return None
+    lead = [EXPLAINS_NOT] if asked.kind is Kind.EXPLAIN or _WHY.match(asked.english) else []
+    return Route("\n".join([*lead, *_search(words, folder)]))
+
+
+def _content(asked: Asked) -> list[str]:
+    """Return the words of a question that are not of the kind that questions are made of."""
+    return [word for word in _WORDS.findall(_MASK.sub(" ", asked.english)) if word.lower() not in _FILLERS]
+
+
+def _query(asked: Asked) -> list[str]:
+    """Return the words of a question to search for."""
+    words = [word for word in _WORDS.findall(_MASK.sub(" ", asked.english)) if word.lower() not in _FRAME]
+    return list(dict.fromkeys(words))
+
+
+def _search(words: Sequence[str], folder: FolderIndex) -> Iterator[str]:
+    """Yield the ranked search's first results, labelled as such, after the words that no file has."""
+    missing = [word for word in words if not all(map(folder.has_word, word.split()))]
+    known = [word for word in words if word not in missing]
+    count = len(folder.paths)
+    if missing:
+        named = ", ".join(f"`{escaped(word)}`" for word in missing)
+        yield f"None of {count:,} {plural(count, 'file')} has the {plural(len(missing), 'word')} {named}."
+    lines = folder.ranked(" ".join(known), RESULTS) if known else []
+    if lines:
+        yield f"Search results for “{escaped(' '.join(known))}”, best first:"
+        yield from numbered(lines, RESULTS)
+    elif known:
+        yield f"No search results for “{escaped(' '.join(known))}” in {count:,} {plural(count, 'file')}."
+
+
+def _family(asked: Asked, folder: FolderIndex) -> str:
+    """Return the classes of a family: by the end of their names or of those that they inherit from; empty if none."""
+    text = asked.english.lower()
+    for word, ending in _FAMILIES.items():
+        if found := re.search(rf"\b(?:{word})\b", text):
+            return _of_family(found[0], ending, folder)
+    for word in reversed(_content(asked)):
+        if _SUFFIX_WORD.fullmatch(word):
+            singular = re.sub(r"(?:(?<=[sxz])es|ies|s)$", "", word.lower())
+            if found_here := _of_family(word, rf"(?i:{re.escape(singular)}(?:y|e)?)$", folder):
+                return found_here
+    if re.search(r"\bclass(?:es)?\b", text):
+        return _definitions_of("classes", [d for d in folder.types if not is_test(d.path)], folder)
+    if re.search(r"\bconstants?\b", text):
+        constants = [d for d in folder.of_kind(DefinitionKind.VARIABLE) if d.name.isupper()]
+        return _definitions_of("constants", constants, folder)
+    if re.search(r"\bfunctions?\b", text):
+        public = [d for d in folder.of_kind(DefinitionKind.FUNCTION) if d.qualified == d.name and d.name[0] != "_"]
+        return _definitions_of("public functions", public, folder)
+    return ""
+
+
+def _of_family(word: str, ending: str, folder: FolderIndex) -> str:
+    pattern = re.compile(ending)
+    own = [d for d in folder.types if pattern.search(d.name)]
+    below = [d for d in folder.types if any(pattern.search(base.rpartition(".")[2]) for base in folder.bases(d))]
+    found = {(d.path, d.line): d for d in (*own, *below) if not is_test(d.path)}
+    return _definitions_of(word, list(found.values()), folder)
+
+
+def _definitions_of(what: str, found: Sequence[SymbolMatch], folder: FolderIndex) -> str:
+    if not found:
+        return ""
+    lead = f"{escaped(what.capitalize())} defined here, {len(found)} in all:"
+    return "\n".join([lead, *numbered(folder.listed(found), LISTED), *_rest_named(found[LISTED:])])
+
+
+# -- renames
+
+
+def _rename(asked: Asked, message: UserMessage, folder: FolderIndex) -> Route | None:
+    """Return the edits of a rename: in the file that is named, or the one that defines the name, or everywhere."""
+    pair = None if message.documents else renamed(message)
+    if pair is None:
+        return None
+    old, new = pair
+    masked = standing(new).sub(NAME, standing(old).sub(NAME, asked.english))
+    if read_kind(masked) is not Kind.RENAME:
+        return None
+    places = folder.occurrences(old)
+    code = [*places.definitions, *places.uses, *places.tests, *places.imports]
+    if not code:
+        return Route(f"I changed nothing: {_nowhere(Subject(old, old, known=False), folder)}")
+    defining = list(dict.fromkeys(hit.path for hit in places.definitions))
+    if asked.files:
+        paths = [path for path in asked.files if path in {hit.path for hit in code}][:1] or list(asked.files[:1])
+    elif len(defining) > 1:
+        named = ", ".join(f"`{escaped(path)}`" for path in defining[:RESULTS])
+        return Route(
+            f"I changed nothing: {len(defining)} files define `{escaped(old)}`: {named}."
+            f" Say in which one: rename {old} to {new} in {escaped(defining[0])}"
+        )
+    elif _EVERYWHERE.search(asked.text) or not defining:
+        paths = list(dict.fromkeys(hit.path for hit in code))[:_EDITED_AT_ONCE]
+    else:
+        paths = defining
+    calls = [ToolCall(edit.NAME, {"path": path, "old": old, "new": new, "all": True}) for path in paths]
+    return Route(calls=tuple(calls))
+
+
+_TITLES = {Kind.WHERE: DEFINED, Kind.TAKES: DEFINED, Kind.USES: USED, Kind.TESTS: TESTED}
+ROUTES = (
+    Look(Kind.WHERE, _listed),
+    Look(Kind.TAKES, _takes),
+    Look(Kind.USES, _listed),
+    Look(Kind.TESTS, _listed),
+    Look(Kind.MEMBERS, _members),
+    Look(Kind.OUTLINE, _members),
+    Look(Kind.SUBCLASSES, _subclasses),
+    Look(Kind.FAMILY, _subclasses),
+    Look(Kind.BASES, _bases),
+    Look(Kind.CONCEPT, _card),
+    Look(Kind.EXPLAIN, _explain),
+    Look(Kind.WORK, _beyond),
+)
+"""By the kind of a question about a name; of any other kind, it gets a card."""
+_BY_KIND = {look.kind: look.answer for look in ROUTES}

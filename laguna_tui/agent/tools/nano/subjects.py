@@ -1,0 +1,306 @@
+"""What a question is about: the names and files in it that the folder knows, or that are written as code.
+
+A plain word is a name only where the folder defines it and the question is one about a name. Names from earlier
+questions count only if this one has a pronoun in their place.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import permutations
+from typing import NamedTuple
+
+from laguna_tui.agent.tools.base.regex_search import Hit
+from laguna_tui.agent.tools.nano.folder import FolderIndex
+from laguna_tui.agent.tools.nano.kinds import FILE, NAME, Kind, probabilities, translated
+from laguna_tui.agent.tools.nano.question import ASKING, PATH, QUOTED
+from laguna_tui.agent.tools.nano.question import NAME as NAME_PATTERN
+from laguna_tui.repo.search.identifiers import looks_like_code
+
+ABOUT_NAMES = frozenset(
+    {
+        Kind.WHERE,
+        Kind.TAKES,
+        Kind.USES,
+        Kind.TESTS,
+        Kind.MEMBERS,
+        Kind.SUBCLASSES,
+        Kind.BASES,
+        Kind.EXPLAIN,
+        Kind.OUTLINE,
+    }
+)
+_TOKEN = re.compile(r"(?<!['’\w.])[^\W\d]\w*(?:(?:\.|::)[^\W\d]\w*)*(?P<call>\(\))?(?!['’](?!s\b)\w|\w)")
+_IDEOGRAPH = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+_SCRIPTS = re.compile(rf"(?<=[{_IDEOGRAPH}])(?=[A-Za-z_`])|(?<=[A-Za-z0-9_)`])(?=[{_IDEOGRAPH}])")
+_ABBREVIATIONS = frozenset({"e.g", "i.e", "a.k.a", "u.a", "z.b"})
+_PRONOUN = re.compile(
+    r"\b(?:it|its|it's|they|them|those|that one|the same|this one|es|sie|ihn|davon|dafür|dessen)\b|它|那个"
+    r"|\b(?:that|this|these)\b"
+    r"(?! (?:\w+ )?(?:package|project|repo\w*|library|lib|module|folder|code\w*|app|program|file)\b)",
+    re.IGNORECASE,
+)
+_ELLIPSIS = re.compile(r"^\W*(?:and|und|also|what about|how about|then|now|or)\b|^\W*(?:那|还有)", re.IGNORECASE)
+_SLOT = re.compile(
+    r"\b(?:class|function|method|func|def|fn|type|struct|interface|constant|variable|klasse|funktion|methode)\W+$",
+    re.IGNORECASE,
+)
+_SLOT_AFTER = re.compile(
+    r"^\W+(?:class|function|method|func|type|struct|interface|constant|variable|klasse|funktion|methode)\b",
+    re.IGNORECASE,
+)
+_MODULE_AFTER = re.compile(r"^\W+(?:module|file|package|submodule|script|modul|datei)\b", re.IGNORECASE)
+_MODULE_BEFORE = re.compile(r"\b(?:module|file|package|submodule|script|modul|datei)\W+$", re.IGNORECASE)
+_MEMBER = re.compile(r"\{n\}\s+(?:\w+\s+){0,2}?(?:of|in|on|from|von)\s+(?:\w+\s+){0,2}?\{n\}|\{n\}\s+'s\s+\{n\}")
+_SUFFIXES = (
+    ".py",
+    ".pyi",
+    ".ts",
+    ".js",
+    ".go",
+    ".rs",
+    ".c",
+    ".java",
+    "/__init__.py",
+    "/index.ts",
+    "/index.js",
+    "/mod.rs",
+)
+_SURE, _LIKELY, _PLAIN = 2, 1, 0
+_SHORTEST_PLAIN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A name that a question is about.
+
+    Attributes:
+        name: As the folder has it; as it was written if it has none like it.
+        written: As the user wrote it.
+        known: Whether the folder defines it.
+    """
+
+    name: str
+    written: str
+    known: bool
+
+    @property
+    def note(self) -> str:
+        """The sentence that says that another name is taken for the written one; empty if it is the same."""
+        if self.name == self.written:
+            return ""
+        return f"Nothing here is called `{self.written}`; the nearest name is `{self.name}`."
+
+
+class _Mention(NamedTuple):
+    start: int
+    end: int
+    text: str
+    strength: int
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question, read.
+
+    Attributes:
+        text: All of it.
+        kinds: How likely it is of each kind.
+        subjects: The names that it is about.
+        files: The files of the folder that it names.
+        missing: What looks like a file that the folder does not have.
+        refers: Whether a pronoun stands for a name of an earlier question.
+        english: It with its names and files masked, and German and Chinese cue words in English.
+    """
+
+    text: str
+    kinds: Mapping[Kind, float]
+    subjects: tuple[Subject, ...] = ()
+    files: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    refers: bool = False
+    english: str = ""
+
+    @property
+    def kind(self) -> Kind:
+        """The most likely kind."""
+        return max(self.kinds, key=lambda kind: self.kinds[kind])
+
+    @property
+    def sureness(self) -> float:
+        """How likely the most likely kind is."""
+        return self.kinds[self.kind]
+
+
+def read(text: str, folder: FolderIndex) -> Asked:
+    """Return a question with the names and files that it is about."""
+    text = _SCRIPTS.sub(" ", text)
+    files, missing, file_mentions = _files(text, folder)
+    found = [mention for mention in _mentions(text, folder) if not _overlaps(mention, file_mentions)]
+    sure = [
+        each for each in found if each.strength == _SURE or (each.strength == _LIKELY and each.text in folder.names)
+    ]
+    resolved = [(mention, _resolved(mention, folder)) for mention in sure]
+    if not resolved:
+        likely = [(each, _resolved(each, folder)) for each in found if each.strength == _LIKELY]
+        resolved = [(mention, subject) for mention, subject in likely if subject.known]
+    if not resolved and not files:
+        resolved = _plain(text, [each for each in found if each not in sure], folder)
+    masked = _masked(text, [mention for mention, _ in resolved], file_mentions)
+    subjects = _joined([subject for _, subject in resolved], folder)
+    if len(subjects) < len(resolved):
+        masked = _MEMBER.sub(NAME, masked)
+    english = translated(masked)
+    asked = Asked(text, probabilities(english), files=files, missing=missing, english=english)
+    refers = not subjects and not files and bool(_PRONOUN.search(text) or _ELLIPSIS.search(text))
+    return replace(asked, subjects=subjects, refers=refers)
+
+
+def carried(earlier: Sequence[str], folder: FolderIndex) -> tuple[Subject, ...]:
+    """Return the names that a pronoun stands for: those of the newest earlier question that has names of its own.
+
+    Only questions that refer to one before them are passed over.
+    """
+    for text in earlier:
+        asked = read(text, folder)
+        if asked.subjects or not asked.refers:
+            return asked.subjects[:1]
+    return ()
+
+
+def _mentions(text: str, folder: FolderIndex) -> Iterator[_Mention]:
+    """Yield what may be a name."""
+    quoted = list(QUOTED.finditer(text))
+    for match in quoted:
+        name = next(filter(None, match.groups())).strip().removesuffix("()")
+        if NAME_PATTERN.fullmatch(name.replace("::", ".")):
+            yield _Mention(*match.span(), name.replace("::", "."), _SURE)
+    if not text.isascii():
+        for name in sorted((name for name in folder.names if not name.isascii()), key=len, reverse=True):
+            if name in text:
+                at = text.index(name)
+                yield _Mention(at, at + len(name), name, _SURE)
+    for match in _TOKEN.finditer(text):
+        if not any(match.start() < each.end() and each.start() < match.end() for each in quoted):
+            name = match.group().removesuffix("()").replace("::", ".")
+            yield _Mention(*match.span(), name, _strength(name, text, match))
+
+
+def _strength(name: str, text: str, match: re.Match[str]) -> int:
+    """Return how surely a word is a name, by how it is written and where it stands."""
+    if name.lower() in _ABBREVIATIONS:
+        return _PLAIN
+    if match["call"] or "." in name or name[0] == "_" or looks_like_code(name):
+        return _SURE
+    begins = text[: match.start()].rstrip()[-1:] in ("", *".?!:")
+    return _LIKELY if name[0].isupper() and name != "I" and not begins and name.lower() not in ASKING else _PLAIN
+
+
+def _resolved(mention: _Mention, folder: FolderIndex) -> Subject:
+    """Return the name that is meant: as it is written, in another case, or with a slip."""
+    written = mention.text
+    scopes, _, last = written.rpartition(".")
+    if last in folder.names:
+        if not scopes or folder.definitions(written):
+            return Subject(written, written, known=True)
+        outer = [found for part in scopes.split(".") for found in folder.alike(part)[:1]]
+        whole = ".".join([*outer, last])
+        return Subject(whole if folder.definitions(whole) else written, written, known=True)
+    if _uses(folder, last):
+        return Subject(written, written, known=False)
+    near = folder.alike(last, slips=mention.strength == _SURE or len(last) > _SHORTEST_PLAIN + 1)
+    if not near:
+        return Subject(written, written, known=False)
+    right = ".".join(filter(None, [scopes, near[0]]))
+    return Subject(right if scopes and folder.definitions(right) else near[0], written, known=True)
+
+
+def _uses(folder: FolderIndex, name: str) -> list[Hit]:
+    places = folder.occurrences(name)
+    return [*places.uses, *places.tests, *places.imports]
+
+
+def _plain(text: str, found: Sequence[_Mention], folder: FolderIndex) -> list[tuple[_Mention, Subject]]:
+    """Return the ordinary word that is a name, if the words around it ask about a name; else nothing."""
+    words = [each for each in found if len(each.text) >= _SHORTEST_PLAIN or each.text in folder.names]
+    content = [each for each in words if each.text.lower() not in ASKING]
+    candidates = [each for each in content if each.text in folder.names]
+    if not candidates and (slot := [each for each in words if _in_slot(text, each)] or content[: len(content) == 1]):
+        near = [(each, folder.alike(each.text, slips=not folder.has_word(each.text))) for each in slot[:1]]
+        candidates = [each for each, names in near if names]
+    for mention in candidates:
+        kinds = probabilities(translated(_masked(text, [mention], ())))
+        if max(kinds, key=lambda kind: kinds[kind]) in ABOUT_NAMES or _in_slot(text, mention):
+            unmasked = probabilities(translated(text))
+            if max(unmasked[Kind.FILES], unmasked[Kind.FAMILY]) > 0.6 and not _in_slot(text, mention):
+                continue
+            subject = _resolved(mention, folder)
+            return [(mention, subject)] if subject.known else []
+    return []
+
+
+def _in_slot(text: str, mention: _Mention) -> bool:
+    """Return whether a word stands beside one that says that it is a name, such as "class"."""
+    near = _SLOT.search(text[: mention.start]) or _SLOT_AFTER.match(text[mention.end :])
+    return near is not None and mention.text.lower() not in ASKING
+
+
+def _joined(subjects: Sequence[Subject], folder: FolderIndex) -> tuple[Subject, ...]:
+    """Return the names once each; of a class and its member, the member."""
+    once = list({subject.name: subject for subject in subjects}.values())
+    for member, scope in permutations(once, 2):
+        whole = f"{scope.name.rpartition('.')[2]}.{member.name}"
+        is_member = member.known and "." not in member.name and folder.type_named(scope.name) is not None
+        if is_member and folder.definitions(whole):
+            return (Subject(whole, whole, known=True), *(each for each in once if each not in (member, scope)))
+    return tuple(once)
+
+
+def _files(text: str, folder: FolderIndex) -> tuple[tuple[str, ...], tuple[str, ...], tuple[_Mention, ...]]:
+    """Return the files of the folder that are named, what looks like one that it lacks, and where they stand."""
+    known: dict[str, None] = {}
+    missing: list[str] = []
+    mentions: list[_Mention] = []
+    for match in PATH.finditer(text):
+        written = match.group().removeprefix("./")
+        paths = [path for path in folder.paths if f"/{path}".endswith(f"/{written}")]
+        lower = written.lower()
+        paths = paths or [path for path in folder.paths if f"/{path}".lower().endswith(f"/{lower}")]
+        paths = paths or [path for path in folder.paths if f"/{path}/".lower().find(f"/{lower.rstrip('/')}/") >= 0]
+        if paths:
+            known.update(dict.fromkeys(paths))
+        elif "/" not in written or "." in written.rpartition("/")[2]:
+            missing.append(match.group())
+        else:
+            continue
+        mentions.append(_Mention(*match.span(), written, _SURE))
+    for match in _TOKEN.finditer(text):
+        name = match.group().removesuffix("()")
+        dotted, module = (
+            "." in name,
+            _MODULE_AFTER.match(text[match.end() :]) or _MODULE_BEFORE.search(text[: match.start()]),
+        )
+        if (dotted and name.rpartition(".")[2] not in folder.names) or (module and name.lower() not in ASKING):
+            paths = _module(name, folder)
+            known.update(dict.fromkeys(paths))
+            mentions += [_Mention(*match.span(), name, _SURE)] if paths else []
+    return tuple(known), tuple(missing), tuple(mentions)
+
+
+def _module(name: str, folder: FolderIndex) -> list[str]:
+    """Return the files of a module by its name, dotted or not."""
+    ends = tuple(f"/{name.replace('.', '/')}{suffix}" for suffix in _SUFFIXES)
+    found = [path for path in folder.paths if f"/{path}".endswith(ends)]
+    return found or [path for path in folder.paths if f"/{path}".lower().endswith(tuple(map(str.lower, ends)))]
+
+
+def _overlaps(mention: _Mention, others: Sequence[_Mention]) -> bool:
+    return any(mention.start < other.end and other.start < mention.end for other in others)
+
+
+def _masked(text: str, names: Sequence[_Mention], files: Sequence[_Mention]) -> str:
+    """Return a question with names and files masked."""
+    marks = [*((each, NAME) for each in names), *((each, FILE) for each in files)]
+    for each, mark in sorted(marks, key=lambda pair: pair[0].start, reverse=True):
+        text = f"{text[: each.start]} {mark} {text[each.end :]}"
+    return text

@@ -1,0 +1,209 @@
+"""Questions that are answered from the folder's index before the bundled model is asked, word for word."""
+
+from contextlib import closing
+
+import pytest
+
+from laguna_engine.chat.messages import ToolCall
+from laguna_tui.agent.changes import Changes
+from laguna_tui.agent.tool_run import ToolRun
+from laguna_tui.agent.tools.base.model_profile import Route
+from laguna_tui.agent.tools.base.tool import ToolServices
+from laguna_tui.agent.tools.nano.kinds import Kind, read_kind, translated
+from laguna_tui.agent.tools.nano.routes import WHICH_NAME, route
+from laguna_tui.context.codebase import Codebase
+from laguna_tui.repo.files.workspace import Workspace
+from tests.app.approvers import YES
+
+SHOP = {
+    "README.md": "# Shop\n\nSells things.\n\n## Usage\n",
+    "pyproject.toml": (
+        '[project]\nname = "shop"\nversion = "1.2"\nrequires-python = ">=3.11"\n'
+        'dependencies = ["httpx>=0.27"]\n\n[project.optional-dependencies]\ntest = ["pytest"]\n'
+    ),
+    "shop/errors.py": "class ShopError(Exception):\n    pass\n\n\nclass NoStock(ShopError):\n    pass\n",
+    "shop/cart.py": (
+        "from shop.errors import (\n    NoStock,\n)\nfrom shop.prices import parse_price\n\n\n"
+        "class Cart:\n"
+        '    """Hold what a customer buys."""\n\n'
+        "    def __init__(self, owner, limit=3):\n        self.total = 0\n\n"
+        "    def add_item(self, text):\n        if not text:\n            raise NoStock\n"
+        "        return parse_price(text, strict=True)\n\n\n"
+        "class GiftCart(Cart):\n    def wrap_present(self):\n        return self.add_item('paper')\n"
+    ),
+    "shop/prices.py": "def parse_price(text, strict=False):\n    return float(text)\n",
+    "tests/test_cart.py": "from shop.cart import GiftCart\n\n\ndef test_gift():\n    assert GiftCart('A').total == 0\n",
+    "web/cart.js": "export function drawCart(cart, { animate = true } = {}) {\n  return cart.items\n}\n",
+    "web/cart.go": "package web\n\nfunc DrawCart(items []string) error {\n\treturn nil\n}\n",
+    "web/stubs.pyi": "def parse_price(text: str, strict: bool = ...) -> float: ...\n",
+}
+CART = "`Cart shop/cart.py:7` `class Cart:`"
+CONSTRUCTOR = "`Cart.__init__ shop/cart.py:10` `def __init__(self, owner, limit=3):`"
+STUB = "`parse_price web/stubs.pyi:1` `def parse_price(text: str, strict: bool = ...) -> float:`"
+PARSE = "`parse_price shop/prices.py:1` `def parse_price(text, strict=False):`"
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory):
+    """Ask about a small shop: returns the answer, the call that begins the turn, or None for the model's turn."""
+    root = tmp_path_factory.mktemp("routes") / "shop"
+    for path, text in SHOP.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    workspace = Workspace(root)
+    run = ToolRun(workspace, 0, lambda event: None, lambda request: YES, lambda: False)
+    with closing(Codebase(workspace.root)) as codebase:
+        services = ToolServices(Changes(), codebase)
+
+        def ask(question, *earlier):
+            found = route(question, lambda: earlier, services, run)
+            return found.answer or list(found.calls) if isinstance(found, Route) else None
+
+        yield ask
+
+
+def search(title, name):
+    return [ToolCall("search", {"list": title, "pattern": name})]
+
+
+@pytest.mark.parametrize(
+    ("question", "title", "name"),
+    [
+        ("where is parse_price", "defined", "parse_price"),
+        ("Wo ist Cart definiert?", "defined", "Cart"),
+        ("parse_price 在哪里定义", "defined", "parse_price"),
+        ("谁调用了 parse_price", "used", "parse_price"),
+        ("wer ruft add_item auf?", "used", "add_item"),
+        ("anything that tests GiftCart?", "tested", "GiftCart"),
+        ("where is Cart.add_item?", "defined", "Cart.add_item"),
+        ("where is the add_item method of Cart", "defined", "Cart.add_item"),
+    ],
+)
+def test_a_list_that_the_model_was_trained_to_repeat_is_looked_up_with_its_own_tool(shop, question, title, name):
+    assert shop(question) == search(title, name)
+
+
+ANSWERS = {
+    "where is parse_pirce": (
+        f"Nothing here is called `parse_pirce`; the nearest name is `parse_price`.\nDefined here:\n1. {PARSE}\n"
+        f"2. {STUB}"
+    ),
+    "where is the giftcart class": (
+        "Nothing here is called `giftcart`; the nearest name is `GiftCart`.\n"
+        "Defined here:\n1. `GiftCart shop/cart.py:19` `class GiftCart(Cart):`"
+    ),
+    "what does Cart take": f"Defined here:\n1. {CART}\nIts constructor:\n2. {CONSTRUCTOR}",
+    "what do I pass to GiftCart?": (
+        "Defined here:\n1. `GiftCart shop/cart.py:19` `class GiftCart(Cart):`\n"
+        f"The constructor that it inherits:\n2. {CONSTRUCTOR}"
+    ),
+    "which methods does GiftCart have": (
+        "`GiftCart` (`shop/cart.py:19`) has 1 member:\n"
+        "1. `wrap_present shop/cart.py:20` `def wrap_present(self):`\nIt inherits from `Cart`."
+    ),
+    "who subclasses Cart": "1 class inherits from `Cart`:\n1. `GiftCart shop/cart.py:19` `class GiftCart(Cart):`",
+    "which exceptions are there?": (
+        "Exceptions defined here, 2 in all:\n1. `ShopError shop/errors.py:1` `class ShopError(Exception):`\n"
+        "2. `NoStock shop/errors.py:5` `class NoStock(ShopError):`"
+    ),
+    "where is `strict`?": (
+        "`strict` is a parameter and not a definition of its own; 2 functions have it:\n"
+        f"1. {PARSE}\n2. {STUB}"
+    ),
+    "where is `total` set": (
+        "`total` is not a definition of its own; it is set here:\n1. `__init__ shop/cart.py:11` `self.total = 0`"
+    ),
+    "who uses GiftCart": "No uses outside the tests; 1 in tests:\n1. `test_gift tests/test_cart.py:5`",
+    "which tests cover parse_price": (
+        "No uses in tests; 1 elsewhere:\n1. `add_item shop/cart.py:16`"
+    ),
+    "where is MoonLander": "Nothing here is called `MoonLander`: no line of 9 files has it.",
+    "is there a changelog?": "No file here is a changelog by its name: 9 files searched.",
+    "what version is this": 'The version:\n1. `pyproject.toml:3` `version = "1.2"`',
+    "dependencies?": (
+        "`pyproject.toml`, project.dependencies (1): `httpx>=0.27`.\n"
+        "`pyproject.toml`, project.optional-dependencies.test (1): `pytest`."
+    ),
+    "what's in the README": (
+        "`README.md` has 5 lines:\n1. `README.md:1` `# Shop`\n2. `README.md:5` `## Usage`"
+    ),
+    "where are the prices parsed?": (
+        "Search results for “prices parsed”, best first:\n"
+        "1. `parse_price shop/prices.py:1` `def parse_price(text, strict=False)`"
+    ),
+    "does it support websockets": "None of 9 files has the word `websockets`.",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("question", ANSWERS)
+def test_any_other_answer_is_what_the_index_says(shop, question):
+    answer = shop(question)
+    if isinstance(answer, list):
+        pytest.fail(f"it calls {answer}")
+    assert "\n".join(answer.splitlines()[: ANSWERS[question].count("\n") + 1]) == ANSWERS[question]
+
+
+def test_a_signature_ends_before_the_body_in_every_language(shop):
+    heads = {
+        "what does drawCart take": "`export function drawCart(cart, {animate = true} = {})`",
+        "signature of DrawCart": "`func DrawCart(items []string) error`",
+    }
+    for question, head in heads.items():
+        assert shop(f"{question} in web/{'cart.go' if 'D' in question else 'cart.js'}").endswith(head)
+
+
+def test_a_name_of_an_earlier_question_is_meant_by_a_pronoun_or_an_ellipsis_alone(shop):
+    assert shop("and its tests?", "where is GiftCart?") == search("tested", "GiftCart")
+    assert shop("who calls it?", "and its tests?", "where is parse_price?") == search("used", "parse_price")
+    assert shop("who calls it?", "is there a readme?", "where is parse_price?") == WHICH_NAME
+    assert "parse_price" not in shop("where is the limit checked?", "where is parse_price?")
+
+
+def test_of_two_names_each_is_answered_and_of_two_questions_both(shop):
+    both = shop("where are Cart and NoStock defined?")
+    assert [line for line in both.splitlines() if line[0].isdigit()] == [
+        f"1. {CART}",
+        "1. `NoStock shop/errors.py:5` `class NoStock(ShopError):`",
+    ]
+    assert shop("where is parse_price defined and who calls it?").splitlines()[-2:] == [
+        "Used here:",
+        "3. `add_item shop/cart.py:16`",
+    ]
+
+
+def test_what_it_cannot_do_is_one_sentence_with_the_nearest_places(shop):
+    assert shop("how does parse_price work?").splitlines()[:4] == [
+        "I can look code up, but I am too small to explain how or why it works.",
+        "The nearest places:",
+        "Defined here:",
+        f"1. {PARSE}",
+    ]
+    assert shop("why are the prices parsed?").splitlines()[1] == "Search results for “prices parsed”, best first:"
+
+
+@pytest.mark.parametrize(
+    "question", ["hello", "thanks!", "write me a web server", "add a docstring to parse_price", ""]
+)
+def test_small_talk_and_edits_of_docstrings_are_the_models(shop, question):
+    assert shop(question) is None
+
+
+def edits(old, new, *paths):
+    return [ToolCall("edit", {"path": path, "old": old, "new": new, "all": True}) for path in paths]
+
+
+def test_a_rename_is_made_where_the_name_is_defined_or_everywhere(shop):
+    assert shop("rename add_item to add_line") == edits("add_item", "add_line", "shop/cart.py")
+    assert shop("rename Cart to Basket in shop/cart.py") == edits("Cart", "Basket", "shop/cart.py")
+    assert shop("rename NoStock to SoldOut everywhere") == edits("NoStock", "SoldOut", "shop/errors.py", "shop/cart.py")
+    assert shop("rename parse_price to read_price") == (
+        "I changed nothing: 2 files define `parse_price`: `shop/prices.py`, `web/stubs.pyi`."
+        " Say in which one: rename parse_price to read_price in shop/prices.py"
+    )
+
+
+def test_cue_words_of_german_and_chinese_tell_the_kind():
+    assert read_kind(translated("Welche Tests gibt es für {n}?")) is Kind.TESTS
+    assert read_kind(translated("{n} 有哪些方法")) is Kind.MEMBERS
+    assert read_kind(translated("Welche Klassen erben von {n}?")) is Kind.SUBCLASSES
+    assert read_kind(translated("Gibt es ein Änderungsprotokoll?")) is Kind.FILES
