@@ -12,7 +12,8 @@ DEMO := "where is StreamParser defined?" "who calls sanitize_line?" "which tests
 QUESTION ?=
 FOLDER ?= .
 
-.PHONY: demo run test test-again test-other other-ready fuzz lint bench docs release wheels installer lock nano nano-work nano-check clean
+.PHONY: demo run test test-again test-other other-ready fuzz lint bench docs lock nano nano-work nano-check clean
+.PHONY: release wheels vulkan-sdk wheel-test card-test installer install-test sdist-test release-check publish
 
 demo: $(READY)
 	@for question in $(if $(QUESTION),"$(QUESTION)",$(DEMO)); do \
@@ -75,21 +76,70 @@ docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet -f packaging/mkdocs.yml
 	echo '<meta http-equiv="refresh" content="0; url=docs/start/">' > build/docs/index.html
 
-# A release into dist/: sdist and wheel, checked and built twice, SBOM, notes, hashes, Homebrew and AUR files.
+# What the jobs of the release workflow run, in its order. It has nothing else to run but what sets its machines up.
+
+# A release into dist/: sdist and wheel, checked and built twice, SBOM, notes, hashes, recipes. LINT=--all-linters refuses
+# to go without a linter.
+LINT ?=
+
 release: $(READY)
-	$(BIN)/python packaging/release.py
+	$(BIN)/python packaging/release.py $(LINT)
 
 # A portable wheel of the pinned llama-cpp-python into dist/wheels/: half an hour on two cores. CUDA=86 builds the plug-in
-# for the cards of that compute capability instead, with nvcc; VULKAN=1 the one for Vulkan, with glslc.
+# for the cards of that compute capability instead, with nvcc; VULKAN=1 the one for Vulkan, with glslc. The script makes
+# its own environment, so that it runs in a bare container.
 CUDA ?=
 VULKAN ?=
 
-wheels: $(READY)
-	$(BIN)/python packaging/llama_wheels.py $(foreach arch,$(CUDA),--cuda $(arch)) $(if $(VULKAN),--vulkan)
+wheels:
+	$(PYTHON) packaging/llama_wheels.py $(foreach arch,$(CUDA),--cuda $(arch)) $(if $(VULKAN),--vulkan)
+
+# The headers and the compiler of shaders that VULKAN=1 needs, into the folder VULKAN_SDK.
+vulkan-sdk:
+	sh packaging/vulkan_sdk.sh "$(VULKAN_SDK)"
+
+# An environment with the portable wheel, and the plug-in for Vulkan: Mesa's driver for processors is a card to ggml, but
+# for its speed.
+TRIAL = rm -rf build/trial && $(PYTHON) -m venv build/trial && build/trial/bin/python -m pip install --quiet \
+  --disable-pip-version-check --find-links dist/wheels --only-binary llama-cpp-python
+
+wheel-test:
+	$(TRIAL) -e '.[dev]'
+	build/trial/bin/python -m pytest tests/engine
+
+card-test:
+	$(TRIAL) laguna-ggml-vulkan -e '.[dev]'
+	GGML_VK_VISIBLE_DEVICES=0 build/trial/bin/python -m pytest tests/engine/test_on_a_card.py
 
 # install.sh, the list of packages that it checks, and the bundle for machines without a network, after `make release wheels`.
 installer: $(READY)
 	$(BIN)/python packaging/installer.py --bundle
+
+# Every way to install what is in dist/, in a clean environment; PYTHONS="python3.11 python3.13" with each of these.
+PYTHONS ?= $(PYTHON)
+
+install-test: $(READY)
+	$(BIN)/python -m tests.install --dist dist $(foreach python,$(PYTHONS),--python $(python))
+
+# The tests that came with the sdist, against a package made from it. (`$(MAKE)` would run even in a dry run.)
+sdist-test:
+	work=$$(mktemp -d) && trap 'rm -rf "$$work"' EXIT && tar xzf dist/laguna_tui-*.tar.gz --strip-components 1 -C "$$work" \
+	  && make -C "$$work" test JOBS=$(JOBS)
+
+# Whether dist/ is the release of TAG, its files are those that were built, and PAGE is the release page's address. Puts
+# what goes to the package index into dist/upload/.
+release-check:
+	@test -f "dist/laguna_tui-$(TAG:v%=%).tar.gz" || { echo "dist/ is not the release $(TAG)" >&2; exit 1; }
+	@grep -qF 'Releases = "$(PAGE)"' pyproject.toml || { echo "pyproject.toml names another release page than $(PAGE)" >&2; exit 1; }
+	cd dist && sha256sum --quiet --check SHA256SUMS
+	mkdir -p dist/upload && cp dist/laguna_tui-*.whl dist/laguna_tui-*.tar.gz dist/wheels/laguna_ggml_* dist/upload
+
+# A release's files lie side by side on its page.
+publish: release-check
+	sed -i -E 's#  .*/#  #' dist/SHA256SUMS
+	gh release create "$(TAG)" --notes-file dist/NOTES.md dist/laguna_tui-* dist/laguna-tui-*.tar.gz dist/wheels/*.whl \
+	  dist/install.sh dist/requirements.txt dist/SHA256SUMS dist/sbom.cdx.json dist/homebrew/laguna-tui.rb \
+	  dist/containers/* dist/acp/laguna-tui/*
 
 # The versions and hashes of all dependencies, for every system, by uv: packaging/pylock.toml.
 lock:

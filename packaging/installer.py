@@ -47,6 +47,7 @@ def main() -> int:
         made = installer(options.dist)
         if options.bundle:
             made.append(bundle(options.dist))
+        add_sums(options.dist, [*made, *sorted((options.dist / "wheels").glob("*.whl"))])
     except (Wrong, subprocess.CalledProcessError) as wrong:
         sys.stderr.write(f"installer: {wrong}\n")
         return 1
@@ -74,6 +75,16 @@ def filled_script(version: str, listed: Path) -> str:
     for name, value in {"VERSION": version, "RELEASE": release, "LINKS": links, "LIST_SHA256": _sha256(listed)}.items():
         text = text.replace(f"'@{name}@'", f"'{value}'")
     return text
+
+
+def add_sums(dist: Path, paths: Sequence[Path]) -> None:
+    """Add the hashes of files to those of the release."""
+    sums = dist / "SHA256SUMS"
+    names = {str(path.relative_to(dist)): path for path in paths}
+    lines = sums.read_text(encoding="utf-8").splitlines() if sums.is_file() else []
+    others = [line for line in lines if line.partition("  ")[2] not in names]
+    ours = [f"{_sha256(path)}  {name}" for name, path in names.items()]
+    sums.write_text("\n".join([*others, *ours]) + "\n", encoding="utf-8")
 
 
 def package_list(lines: str, project: Path, llamas: Sequence[Path]) -> str:

@@ -142,9 +142,10 @@ def hostile_folder(parent: Path) -> tuple[Path, Path]:
 LOCKED = f"llama-cpp-python==0.3.36 \\\n    --hash=sha256:{'0' * 64}\n"
 
 
-def test_shellcheck_finds_nothing():
+@pytest.mark.parametrize("path", (TOP / "packaging").glob("*.sh"), ids=lambda path: path.name)
+def test_shellcheck_finds_nothing(path: Path):
     program = Path(sys.executable).with_name("shellcheck")
-    run = subprocess.run([program, SCRIPT], capture_output=True, text=True, check=False)
+    run = subprocess.run([program, path], capture_output=True, text=True, check=False)
     assert run.stdout == ""
     assert run.returncode == 0
 
@@ -275,6 +276,16 @@ def test_the_list_has_the_hash_of_every_wheel_of_ours(tmp_path: Path):
     for path in (release.dist / "wheels").glob("*.whl"):
         assert text.count(f"--hash=sha256:{installer._sha256(path)}") == 1
     assert text.startswith(f"# llama-cpp-python: Linux {platform.machine()} {LIBC}\n")
+
+
+def test_the_hashes_of_a_release_have_each_file_once(tmp_path: Path):
+    (tmp_path / "SHA256SUMS").write_text("0  laguna_tui-1.0.tar.gz\n1  install.sh\n")
+    script = tmp_path / "install.sh"
+    script.touch()
+    for _ in range(2):
+        installer.add_sums(tmp_path, [script])
+    digest = installer._sha256(script)
+    assert (tmp_path / "SHA256SUMS").read_text() == f"0  laguna_tui-1.0.tar.gz\n{digest}  install.sh\n"
 
 
 @pytest.mark.parametrize("python", installer.PYTHONS)

@@ -3,6 +3,7 @@
 import fnmatch
 import itertools
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -18,6 +19,7 @@ from tests.test_manual import TOP
 WORKFLOW = TOP / ".github/workflows/release.yml"
 JOBS: dict[str, Any] = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))["jobs"]
 SCRIPTS = [step["run"] for job in JOBS.values() for step in job["steps"] if "run" in step]
+PROGRAM = re.compile(r"(?:/python|\(PYTHON\)) ((?:packaging/(?!build_progress)|-m tests\.install)[^\n|]+)")
 EXPRESSION = re.compile(r"\$\{\{\s*(.*?)\s*\}\}")
 
 
@@ -75,12 +77,24 @@ def test_the_rules_of_make_that_it_calls_are_there():
     assert called <= rules
 
 
-@pytest.mark.parametrize("called", sorted({
-    call for script in SCRIPTS
-    for call in re.findall(r"python[\d.]* ((?:packaging/|-m tests)[^|&>\n']+)", EXPRESSION.sub("value", script))
-}))  # fmt: skip
-def test_the_programs_that_it_calls_know_their_options(called: str):
-    program = called.split(" --")[0].split()
+@pytest.mark.parametrize("name", JOBS)
+def test_what_a_job_does_is_a_target_of_make_and_the_rest_sets_the_machine_up(name: str):
+    scripts = [step["run"] for step in JOBS[name]["steps"] if "run" in step]
+    calls = [script for script in scripts if re.search(r"\bmake [a-z]", script)]
+    assert calls
+    assert [each for each in scripts if each not in calls and not re.match(r"(sudo apt-get|dnf) ", each)] == []
+
+
+@pytest.mark.parametrize("called", sorted(set(re.findall(r"make ([a-z][^'\n]+)", "\n".join(SCRIPTS)))))
+def test_make_runs_its_targets_anywhere(called: str):
+    words = shlex.split(re.sub(r"\$\w+", "value", EXPRESSION.sub("value", called)))
+    run = subprocess.run(["make", "--dry-run", *words], cwd=TOP, capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("called", sorted(set(PROGRAM.findall((TOP / "Makefile").read_text(encoding="utf-8")))))
+def test_the_programs_that_make_calls_know_their_options(called: str):
+    program = re.split(r" --| \$", called)[0].split()
     run = subprocess.run(
         [sys.executable, *program, "--help"], cwd=TOP, capture_output=True, text=True, check=False
     )  # fmt: skip
