@@ -143,6 +143,7 @@ class LagunaApp(ChatApp):
 
     @on(PromptInput.SelectionChanged)
     def _moved(self) -> None:
+        self.key_bar.refresh()
         self.typing.moved()
 
     @on(PromptInput.Sent)
@@ -243,9 +244,16 @@ class LagunaApp(ChatApp):
         """Return the sections of the help screen."""
         from laguna_tui.tui.key_sections import key_sections
 
+        can_ask = [self.start.abilities, *(f"“{question}”" for question in self.start.examples)]
         rows = {title: key_rows(bindings, self.keys) for title, bindings in key_sections().items()}
         rows["In the input"] += TYPED_KEYS
-        return {**rows, "Commands": command_rows(), "In the status bar": [*LEGEND], "Manual: /help PAGE": manual_rows()}
+        return {
+            "What you can ask": [("", text) for text in can_ask if text],
+            **rows,
+            "Commands": command_rows(),
+            "In the status bar": [*LEGEND],
+            "Manual: /help PAGE": manual_rows(),
+        }
 
     def action_help(self, page: str = "") -> None:
         """Show all keys and commands, or a page of the manual."""

@@ -9,12 +9,9 @@ from textual.reactive import reactive
 from laguna_tui.tui.drafter_colours import Legend
 from laguna_tui.tui.slash_commands import Command
 from laguna_tui.tui.status_bar import Bar
-from laguna_tui.tui.text_lines import MUTED, StyledText, cells, crop, fitting
+from laguna_tui.tui.text_lines import MUTED, StyledText, cells, crop
 
 FOLLOW = "↓ follow (End)"
-PASTED = "Tab shows the pasted text · Backspace removes it"
-# The keys of the list of completions; the first of these that fits is shown.
-CHOOSING = ("↑ ↓ choose · Enter takes it · Tab completes · Esc closes · ", "↑ ↓ Enter · Tab · Esc · ", "")
 
 
 class HintBar(Bar):
@@ -24,7 +21,6 @@ class HintBar(Bar):
         count: number of the highlighted completion and of all, while the list of completions is open.
         title: a sentence about the completions; mostly empty.
         command: the slash command whose argument is being typed.
-        at_pasted: whether the cursor is at the label of a pasted text.
         queued: messages that wait for the session.
         notes: notes about the message being typed.
         download: progress of the download.
@@ -36,7 +32,6 @@ class HintBar(Bar):
     queued: reactive[tuple[str, ...]] = reactive(())
     count: reactive[str] = reactive("")
     title: reactive[str] = reactive("")
-    at_pasted: reactive[bool] = reactive(False)
     command: reactive[Command | None] = reactive(None)
     legend: reactive[Legend | None] = reactive(None)
     download: reactive[str] = reactive("")
@@ -54,13 +49,10 @@ class HintBar(Bar):
 
     def _left(self, room: int) -> list[StyledText]:
         if self.count:
-            keys = fitting(room - cells(self.title), *(f"{keys}{self.count}" for keys in CHOOSING))
-            return [(self.title, "$warning"), (keys, MUTED)]
+            return [(self.title, "$warning"), (self.count, MUTED)]
         if self.command is not None:
             usage = self.command.usage
             return [(usage, "$primary"), (crop(f"  {self.command.summary}", room - cells(usage)), MUTED)]
-        if self.at_pasted:
-            return [(crop(PASTED, room), MUTED)]
         if self.queued:
             return [("queued ", "$accent"), (_first(self.queued, room - 7), MUTED)]
         if self.notes:

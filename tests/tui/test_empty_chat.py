@@ -4,10 +4,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from textual.widgets import Static
 
 from laguna_tui.base.settings import Settings
 from laguna_tui.session.session import Session
 from laguna_tui.tui.controllers.start_controller import EXAMPLES, NO_CODE
+from laguna_tui.tui.help_screen import NOTHING, HelpScreen
 from laguna_tui.tui.transcript.entries import OfferEntry
 from tests.tui.pilot import ask, questions, ready, running, screen, transcript, until
 from tests.tui.scripted import PlayedSession
@@ -129,3 +131,23 @@ async def test_a_low_terminal_has_no_row_of_keys():
     async with running(PlayedSession(), size=(80, 12)) as (app, pilot):
         await ready(app, pilot)
         assert "ready" in screen(app).splitlines()[-1]
+
+
+async def test_the_help_begins_with_what_can_be_asked_and_is_filtered(chat):
+    session = chat()
+    write(session.folder.path, SHOP)
+    async with running(session) as (app, pilot):
+        await until(pilot, lambda: app.start.examples)
+        await pilot.press("f1")
+        await until(pilot, lambda: isinstance(app.screen, HelpScreen))
+        keys = app.screen.query_one("#keys", Static)
+        first, able, question, *_ = keys.content.plain.split("\n")
+        assert (first, able) == ("What you can ask", app.start.abilities[: len(able)])
+        assert question
+        await pilot.press(*"panel speed")
+        assert keys.content.plain == (
+            "Everywhere\nF2                Show or hide the speed panel\n"
+            "\nCommands\n/speed            Show or hide the speed panel\n"
+        )
+        await pilot.press(*" xyz")
+        assert keys.content.plain == NOTHING

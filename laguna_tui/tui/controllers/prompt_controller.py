@@ -51,7 +51,6 @@ class PromptController(Controller):
     def moved(self) -> None:
         """Update the completions after a move of the cursor or a change of the text."""
         prompt = self._prompt
-        self._hint_bar.at_pasted = prompt.label_at_cursor is not None
         query = (prompt.text, prompt.cursor_index) if prompt.by_hand and prompt.may_mention else NO_QUERY
         if query == NO_QUERY and not prompt.is_naming_command:
             prompt.completions.close()

@@ -18,17 +18,24 @@ SET_UP = "models.set_up"
 
 
 class StartController(Controller):
-    """Shows the offers while nothing has been asked. What they need is found out on threads."""
+    """Shows the offers while nothing has been asked. What they need is found out on threads.
+
+    Attributes:
+        abilities: what the open model can do, as a sentence, sanitised.
+        examples: questions that it answers well, sanitised; empty until they are known.
+    """
 
     def __init__(self, app: ChatApp, model_setup: ModelSetup | None) -> None:
         self._app, self._model_setup = app, model_setup
         self._shown: list[Entry] = []
         self._left = False
+        self.abilities = ""
+        self.examples: tuple[str, ...] = ()
 
     def opened(self, info: SessionInfo) -> None:
         self._hide()
-        if info.resumed is None and self._app.is_empty:
-            self._app.start_work(self._offer, "start", newest=True)
+        self.abilities = sanitize_line(info.abilities)
+        self._app.start_work(self._offer, "start", newest=True)
 
     def cleared(self) -> None:
         self._hide()
@@ -52,9 +59,10 @@ class StartController(Controller):
             self._app.writer.add_notice(error_sentence(error), "warning")
             self._app.show()
             return
+        self.examples = tuple(map(sanitize_line, examples or ()))
         if not self._app.is_empty:
             return
-        entries: list[Entry] = [OfferEntry(sanitize_line(question)) for question in examples or ()]
+        entries: list[Entry] = [OfferEntry(question) for question in self.examples]
         if entries:
             entries.insert(0, CaptionEntry(EXAMPLES))
         elif examples is not None:

@@ -47,7 +47,7 @@ class CompletionList(Widget):
     @property
     def count(self) -> str:
         """The number of the highlighted completion and of all; empty while the list is closed."""
-        return f"{self.at + 1}/{len(self.found)}" if self.found else ""
+        return f"{self.at + 1} of {len(self.found)}" if self.found else ""
 
     @property
     def is_open(self) -> bool:

@@ -33,6 +33,11 @@ _NAME = re.compile(r"/[A-Za-z_-]*")
 # A mention's name with the @ and a quote.
 _MENTION_CHARS = NAME_CHARS + 2
 _CHOOSING = (KeyHint("choose", "up down"), KeyHint("take", "complete"), KeyHint("close", "stop"))
+_AT_PASTED = (
+    KeyHint("send", "send"),
+    KeyHint("show the text", "complete"),
+    KeyHint("remove it", typed="Backspace"),
+)
 _EMPTY = (
     KeyHint("file", typed="@"),
     KeyHint("commands", typed="/"),
@@ -208,6 +213,8 @@ class PromptInput(TextArea):
         """Return what the keys do with what is in the input now."""
         if self.completions.is_open:
             return (KeyHint("run", "send"), *_CHOOSING) if self.is_naming_command else _CHOOSING
+        if self.label_at_cursor is not None:
+            return _AT_PASTED
         if self.text:
             return (KeyHint("send", "send"), KeyHint("new line", "newline"))
         examples = [KeyHint("examples", "down" if self.past.entries else "up down")] if self.has_examples else []

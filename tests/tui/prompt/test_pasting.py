@@ -21,7 +21,7 @@ async def test_a_long_paste_is_a_label_and_sent_whole(chat) -> None:
         await paste(app, pilot, LOG)
         assert app.prompt.text == f"why? {LABEL}"
         assert LABEL in screen(app)
-        assert "Tab shows the pasted text · Backspace removes it" in screen(app)
+        assert "Enter send  Tab show the text  Backspace remove it" in screen(app)
         await pilot.press("enter")
         await until(pilot, lambda: questions(app) == [f"why? {LOG}"])
         await pilot.press("up")
