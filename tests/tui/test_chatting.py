@@ -212,15 +212,14 @@ async def test_stopping_gives_the_waiting_messages_back(chat) -> None:
         assert questions(app) == ["one"]
 
 
-async def test_a_new_chat_forgets_even_while_it_answers() -> None:
-    session = PlayedSession([TextDelta("old "), threading.Event()], answer("new answer"))
-    async with running(session) as (app, pilot):
+async def test_a_new_chat_forgets_even_while_it_answers(chat) -> None:
+    async with running(chat(lambda seen: endless("old") if "apples" in seen.user else "new answer")) as (app, pilot):
         await ready(app, pilot)
-        await pilot.press(*"one", "enter")
+        await pilot.press(*"apples", "enter")
         await until(pilot, lambda: "old" in transcript(app))
         await pilot.press("ctrl+n")
-        await until(pilot, lambda: session.chat.chats == 2)
-        await ask(app, pilot, "two")
+        await until(pilot, lambda: questions(app) == [])
+        await ask(app, pilot, "pears")
         assert "old" not in transcript(app)
         assert "new answer" in transcript(app)
 
@@ -324,9 +323,9 @@ async def test_scrolling_up_stops_following_and_end_goes_back(chat) -> None:
         assert "follow" not in screen(app)
 
 
-async def test_a_resize_wraps_again_and_stays_at_its_place() -> None:
+async def test_a_resize_wraps_again_and_stays_at_its_place(chat) -> None:
     text = "\n\n".join(f"paragraph {number} " + "word " * 30 for number in range(50))
-    async with running(PlayedSession(answer(text))) as (app, pilot):
+    async with running(chat(text)) as (app, pilot):
         await ask(app, pilot, "q")
         app.transcript.scroll_to(y=60, animate=False)
         await pilot.pause()

@@ -105,8 +105,8 @@ async def test_one_is_stopped_by_a_key() -> None:
         assert len(app.screen_stack) == 1
 
 
-async def test_without_any_it_says_what_would_be_there() -> None:
-    async with running(PlayedSession()) as (app, pilot):
+async def test_without_any_it_says_what_would_be_there(chat) -> None:
+    async with running(chat()) as (app, pilot):
         await opened(app, pilot)
         assert "No background commands." in screen(app)
 

@@ -72,15 +72,15 @@ async def test_a_hostile_chat_is_only_text(size: tuple[int, int]) -> None:
         assert BRACKETS.split()[-2] in transcript(app)
 
 
-async def test_notes_over_the_screen_are_only_text() -> None:
-    async with running(PlayedSession()) as (app, pilot):
+async def test_notes_over_the_screen_are_only_text(chat) -> None:
+    async with running(chat()) as (app, pilot):
         notify(app, f"{HOSTILE} {BRACKETS}")
         await until(pilot, lambda: "[bold]" in screen(app))
         assert_harmless(screen(app))
 
 
-async def test_a_hostile_paste_and_history_are_only_text(tmp_path: Path) -> None:
-    async with running(PlayedSession(), state_dir=tmp_path) as (app, pilot):
+async def test_a_hostile_paste_and_history_are_only_text(chat, tmp_path: Path) -> None:
+    async with running(chat(), state_dir=tmp_path) as (app, pilot):
         await ready(app, pilot)
         app.prompt.past.add(f"{HOSTILE} {BRACKETS}")
         await pilot.press("up")
@@ -89,10 +89,10 @@ async def test_a_hostile_paste_and_history_are_only_text(tmp_path: Path) -> None
         assert_harmless(screen(app))
 
 
-async def test_pasting_many_lines_keeps_them() -> None:
+async def test_pasting_many_lines_keeps_them(chat) -> None:
     from textual import events
 
-    async with running(PlayedSession()) as (app, pilot):
+    async with running(chat()) as (app, pilot):
         await ready(app, pilot)
         app.prompt.post_message(events.Paste("one\r\ntwo\x1b[2J\n\tthree"))
         await pilot.pause()

@@ -10,7 +10,6 @@ from filelock import FileLock
 from laguna_tui.tui.prompt.input_history import FILE, MAX_ENTRIES, InputHistory
 from tests.app.odd_files import huge, odd
 from tests.tui.pilot import ready, running
-from tests.tui.scripted import PlayedSession
 
 
 def test_inputs_come_back_in_the_next_run(tmp_path: Path) -> None:
@@ -96,8 +95,8 @@ def test_a_folder_that_cannot_be_written_is_no_problem(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("leaving", ["ctrl+c", "ctrl+q"])
-async def test_what_was_typed_and_not_sent_comes_back(tmp_path: Path, leaving: str) -> None:
-    async with running(PlayedSession(), state_dir=tmp_path) as (app, pilot):
+async def test_what_was_typed_and_not_sent_comes_back(chat, tmp_path: Path, leaving: str) -> None:
+    async with running(chat(), state_dir=tmp_path) as (app, pilot):
         await ready(app, pilot)
         app.prompt.replace_text("a long\ndraft")
         await pilot.press("ctrl+c")

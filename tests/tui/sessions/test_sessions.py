@@ -18,7 +18,7 @@ from laguna_tui.tui.sessions.session_picker import MAX_SHOWN, SessionPicker
 from laguna_tui.tui.sessions.session_questions import DeleteQuestion, FolderQuestion, TitleQuestion
 from laguna_tui.tui.tui_settings import TuiSettings
 from tests.tui.pilot import ask, ready, running, screen, transcript, until
-from tests.tui.scripted import PlayedSession, answer, call
+from tests.tui.scripted import answer, call
 from tests.tui.sessions.played_sessions import FOLDER, PlayedSessions, saving
 
 OTHER = Path("/other/place")
@@ -410,14 +410,14 @@ async def test_without_a_parent_it_is_said_how_to_start_the_app_there():
 # -- old ones
 
 
-async def test_old_sessions_are_deleted_behind_the_screen_once_and_what_was_deleted_is_said():
+async def test_old_sessions_are_deleted_behind_the_screen_once_and_what_was_deleted_is_said(chat):
     pruned = []
 
     def prune():
         pruned.append(1)
         return ["1 session older than keep_sessions = 30 days deleted, 2 kB freed: 'old \x1b[2Jone'"]
 
-    app = LagunaApp(PlayedSession(answer("Hello.")), TuiSettings(theme="laguna-dark", prune_sessions=prune))
+    app = LagunaApp(chat("Hello."), TuiSettings(theme="laguna-dark", prune_sessions=prune))
     async with app.run_test(size=(100, 24)) as pilot:
         await ready(app, pilot)
         await until(pilot, lambda: "1 session older than keep_sessions = 30 days deleted" in transcript(app))
