@@ -8,10 +8,13 @@ from typing import Any
 
 from laguna_engine.config import KvType
 from laguna_engine.errors import EngineError
+from laguna_engine.fit.decode_speed import DeviceRate, expected_rate, measured_rates
 from laguna_engine.fit.devices import Machine
 from laguna_engine.fit.plan import FitCell, Plan
 from laguna_engine.fit.plan_search import PlanConstraints, Priority
+from laguna_engine.native.verdicts import verdicts
 from laguna_tui.base.errors import UserError
+from laguna_tui.base.paths import state_dir
 from laguna_tui.base.schema import declarations
 from laguna_tui.base.settings import Settings, load_settings
 from laguna_tui.cli.arguments import add_inherited, add_json
@@ -26,11 +29,12 @@ from laguna_tui.models.fit import (
     fit_report,
     machine_title,
     model_to_fit,
+    plan_in_words,
     plan_or_refusal,
     report_lines,
-    summary,
     wrapped,
 )
+from laguna_tui.session.model_options import VERDICTS
 
 _EPILOG = """\
 A machine is described by its parts, separated by commas or blanks:
@@ -65,6 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what fits; returns the exit code."""
+    verdicts.store_in(state_dir() / VERDICTS)
     machine, constraints, catalogue = described_machine(arguments.machine), _constraints(arguments), load_catalogue()
     if arguments.wanted is None:
         return _all(catalogue, machine, constraints, as_json=arguments.json)
@@ -104,29 +109,41 @@ def _width() -> int:
 def _all(catalogue: Mapping[str, ModelEntry], machine: Machine, constraints: PlanConstraints, as_json: bool) -> int:
     """Report every model, a line each."""
     width = _width()
+    rates = measured_rates(machine)
     found = {
-        name: _verdict(name, catalogue, machine, constraints)
+        name: _verdict(name, catalogue, machine, constraints, rates)
         for name, e in catalogue.items()
         if e.kind is ModelKind.TARGET
     }
     if as_json:
-        plans = {name: {"plan": plan and _plan_json(plan), "refused": why} for name, (plan, why) in found.items()}
+        plans = {
+            name: {"plan": plan and _plan_json(plan), "expected_tokens_per_second": rate, "refused": why}
+            for name, (plan, rate, why) in found.items()
+        }
         print_json({"machine": _machine_json(machine), "models": plans})
     else:
-        lines = [f"{name}: {why if plan is None else summary(plan)}" for name, (plan, why) in found.items()]
+        lines = [
+            f"{name}: {why if plan is None else plan_in_words(plan, rate)}" for name, (plan, rate, why) in found.items()
+        ]
         head = f"Models on {machine_title(machine)}: {machine.description}."
         say(line for text in (head, *lines) for line in wrapped(text, width))
-    return 0 if any(plan is not None for plan, _ in found.values()) else 1
+    return 0 if any(plan is not None for plan, _, _ in found.values()) else 1
 
 
 def _verdict(
-    name: str, catalogue: Mapping[str, ModelEntry], machine: Machine, constraints: PlanConstraints
-) -> tuple[Plan | None, str]:
-
+    name: str,
+    catalogue: Mapping[str, ModelEntry],
+    machine: Machine,
+    constraints: PlanConstraints,
+    rates: Mapping[str, DeviceRate],
+) -> tuple[Plan | None, float | None, str]:
+    """Return the plan, the expected tokens per second, and why there is no plan."""
     try:
-        return plan_or_refusal(model_to_fit(name, catalogue, load_settings()), machine, constraints)
+        model = model_to_fit(name, catalogue, load_settings())
+        plan, refusal = plan_or_refusal(model, machine, constraints)
     except (UserError, EngineError) as error:
-        return None, str(error)
+        return None, None, str(error)
+    return plan, None if plan is None else expected_rate(model.shape, plan, rates), refusal
 
 
 def _as_json(found: FitReport) -> dict[str, Any]:
@@ -135,6 +152,7 @@ def _as_json(found: FitReport) -> dict[str, Any]:
         "file": None if found.model.file is None else str(found.model.file),
         "machine": _machine_json(found.machine),
         "plan": found.plan and _plan_json(found.plan),
+        "expected_tokens_per_second": found.rate,
         "refused": found.refusal,
         "table": [_cell_json(cell) for row in found.rows for cell in row],
     }

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from laguna_engine.fit import devices
+from laguna_engine.fit.decode_speed import expected_rate, measured_rates
 from laguna_engine.fit.devices import Machine
 from laguna_engine.fit.explanation import amount, tokens
 from laguna_engine.fit.known_models import XS_DRAFTER, known_model
@@ -24,6 +25,7 @@ from laguna_engine.fit.plan_search import PlanConstraints, budgets
 from laguna_engine.gguf import drafter_header as drafter_files
 from laguna_engine.gguf import header
 from laguna_engine.gguf.drafter_header import DrafterHeader
+from laguna_tui.base import units
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.settings import NO_DRAFTER, Settings
 from laguna_tui.base.units import GIB, memory
@@ -110,13 +112,18 @@ def described_machine(specification: str | None) -> Machine:
 
 @dataclass(frozen=True, slots=True)
 class FitReport:
-    """One model on one machine: its plan, or why there is none, and every context and cache."""
+    """One model on one machine: its plan, or why there is none, and every context and cache.
+
+    Attributes:
+        rate: Expected tokens per second, measured; None if unknown, as on a simulated machine.
+    """
 
     model: ModelToFit
     machine: Machine
     plan: Plan | None
     refusal: str
     rows: list[list[FitCell]]
+    rate: float | None = None
 
 
 def fit_report(
@@ -131,7 +138,8 @@ def fit_report(
     plan, refusal = plan_or_refusal(model, machine, constraints)
     wider = search_space(model.shape, model.drafter, machine, replace(constraints, context=None, kv=None))
     own = {plan.load.n_ctx} if plan is not None else set()
-    return FitReport(model, machine, plan, refusal, fit_table(wider, tuple(sorted({*TABLE_CONTEXTS, *own}))))
+    rate = None if plan is None else expected_rate(model.shape, plan, measured_rates(machine))
+    return FitReport(model, machine, plan, refusal, fit_table(wider, tuple(sorted({*TABLE_CONTEXTS, *own}))), rate)
 
 
 def plan_or_refusal(model: ModelToFit, machine: Machine, constraints: PlanConstraints) -> tuple[Plan | None, str]:
@@ -155,7 +163,9 @@ def report_lines(found: FitReport, width: int) -> Iterator[str]:
     if model.file is None:
         yield from wrapped("It is not downloaded yet; the sizes are those of its published description.", width)
     yield ""
-    yield from wrapped(f"It runs: {summary(plan)}." if plan is not None else f"{found.refusal}.", width)
+    yield from wrapped(f"It {plan_in_words(plan, found.rate)}." if plan is not None else f"{found.refusal}.", width)
+    if found.rate is not None:
+        yield from wrapped("The speed is computed from the measured memory speed, without drafts.", width)
     yield ""
     yield from table(found.rows, plan, width)
     if plan is not None:
@@ -198,13 +208,6 @@ def explanation(plan: Plan, width: int) -> list[str]:
     if plan.next_step:
         lines += _item("next step", plan.next_step + ".", width)
     return lines
-
-
-def summary(plan: Plan) -> str:
-    """Return the plan in one line."""
-    placed = plan.reasons[0].choice
-    drafter = "with its drafter" if plan.drafter else "without a drafter"
-    return f"{tokens(plan.load.n_ctx)} tokens, {plan.load.kv.value} cache, {placed}, {drafter}"
 
 
 def wrapped(text: str, width: int) -> list[str]:
@@ -270,10 +273,10 @@ def _item(subject: str, text: str, width: int) -> list[str]:
     return textwrap.wrap(f"{subject}: {text}", width, subsequent_indent="  ", break_on_hyphens=False)
 
 
-def plan_in_words(plan: Plan) -> str:
-    """Return in a few words how a model would run."""
+def plan_in_words(plan: Plan, rate: float | None = None) -> str:
+    """Return in a few words how a model would run. rate: expected tokens per second; None if unknown."""
+    context = f"{tokens(plan.load.n_ctx)} tokens of context"
     if plan.paged:
-        return "runs from disk only: very slow"
-    if plan.whole:
-        return f"fits on the GPU with {tokens(plan.load.n_ctx)} tokens"
-    return f"runs {'partly ' if plan.memory.gpus else ''}on the CPU with {tokens(plan.load.n_ctx)} tokens: slow"
+        return "does not fit into memory here, and would be read from disk for every token: minutes for a sentence"
+    where = "fits on the GPU" if plan.whole else f"runs {'partly ' if plan.memory.gpus else ''}on the CPU"
+    return f"{where} with {context}{f', about {units.rate(rate)}' if rate is not None else ''}"

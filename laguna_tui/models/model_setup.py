@@ -4,21 +4,24 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from laguna_tui.base import units
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.network import Network
 from laguna_tui.base.settings import Settings
-from laguna_tui.base.units import size
+from laguna_tui.base.units import memory, size
 from laguna_tui.models.catalogue import load_catalogue, named_entry
 from laguna_tui.models.download_progress import DownloadProgress
 from laguna_tui.models.entry import ModelEntry
-from laguna_tui.models.store import ModelState, Store
+from laguna_tui.models.store import ModelState, Store, free_bytes
 
 if TYPE_CHECKING:
-    from laguna_engine.fit.plan import Plan
     from laguna_tui.models.download import Download
 
 RECOMMENDED = "xs-2.1"
 _WHOLE = (ModelState.COMPLETE, ModelState.BUNDLED)
+SLOW = 8.0
+"""Tokens per second below which a model is not recommended."""
+_TOO_SLOW = " At this speed answers come slower than you read them."
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,23 +30,44 @@ class SetupOffer:
 
     Attributes:
         machine: The detected machine, in a line.
-        name: Of the model; "" when none is recommended.
+        name: Of the model.
         title: Name to show.
-        why: Sentences.
+        recommended: Whether it suits this machine.
+        why: A sentence about how it runs here, or why it does not suit this machine.
+        details: How it would be opened and why, a sentence each.
+        memory: Bytes of memory that it takes while it is open; 0 if unknown.
+        rate: Expected tokens per second, measured; None if unknown.
+        license: Its licence.
         size: Bytes of the model and its drafter; None if unknown.
         have: Bytes of them on this machine.
         ready: Whether it can be opened now.
         offline: Whether the network must not be used.
+        folder: The folder that it is downloaded to.
+        free: Free bytes on the disk of that folder.
+        has_room: Whether that is enough.
     """
 
     machine: str
     name: str
     title: str
-    why: tuple[str, ...]
+    recommended: bool = True
+    why: str = ""
+    details: tuple[str, ...] = ()
+    memory: int = 0
+    rate: float | None = None
+    license: str = ""
     size: int | None = None
     have: int = 0
     ready: bool = False
     offline: bool = False
+    folder: str = ""
+    free: int = 0
+    has_room: bool = True
+
+    @property
+    def left(self) -> int | None:
+        """Bytes that are still to be downloaded; None if unknown."""
+        return None if self.size is None else max(self.size - self.have, 0)
 
 
 class ModelSetup:
@@ -54,48 +78,71 @@ class ModelSetup:
         self._settings, self._store = settings, store or Store()
         self._endpoint, self._network = endpoint, Network(offline=settings.offline)
 
-    def describe(self, name: str = "") -> SetupOffer:
-        """Describe a model, the recommended one without a name. Opens no socket."""
+    def describe(self, name: str = "", *, measure: bool = True) -> SetupOffer:
+        """Describe a model, the recommended one without a name. Opens no socket.
+
+        measure: Measure what the expected speed depends on, which takes two seconds once; else it may be unknown.
+        """
         from laguna_engine.errors import EngineError
+        from laguna_engine.fit.decode_speed import expected_rate, known_rates, measured_rates
         from laguna_engine.fit.devices import read_machine
         from laguna_engine.fit.plan import choose_plan
-        from laguna_tui.models.fit import model_to_fit
+        from laguna_tui.models.download import RESERVE_BYTES
+        from laguna_tui.models.fit import model_to_fit, plan_in_words
 
         catalogue, machine = load_catalogue(), read_machine()
-        entry = catalogue[name or RECOMMENDED]
+        entry = named_entry(name or RECOMMENDED, catalogue)
         found = [self._store.status(each) for each in self._entries(entry.name, catalogue)]
-        sizes = [status.bytes_total for status in found]
         offer = SetupOffer(
             machine=machine.description,
             name=entry.name,
             title=entry.title,
-            why=(),
-            size=sum(size or 0 for size in sizes) or None,
+            license=entry.license,
+            size=sum(status.bytes_total or 0 for status in found) or None,
             have=sum(status.bytes_have for status in found),
             ready=all(status.state in _WHOLE for status in found),
             offline=self._network.offline,
+            folder=str(self._store.folder),
+            free=free_bytes(self._store.folder),
         )
+        offer = replace(offer, has_room=offer.free >= (offer.left or 0) + RESERVE_BYTES)
         try:
             model = model_to_fit(entry.name, catalogue, replace(self._settings, model=entry.name, drafter=None))
             plan = choose_plan(model.shape, model.drafter, machine)
         except (EngineError, UserError) as error:
-            return _unsuited(offer, str(error), by_name=bool(name))
-        if plan.paged:
-            return _unsuited(offer, f"{entry.title} would run from disk here, at a word a minute", by_name=bool(name))
-        return replace(offer, why=_reasons(plan))
+            return replace(offer, recommended=False, why=f"{error}.")
+        rate = expected_rate(model.shape, plan, measured_rates(machine) if measure else known_rates(machine))
+        suits = not plan.paged and (plan.whole if rate is None else rate >= SLOW)
+        return replace(
+            offer,
+            recommended=suits,
+            why=f"It {plan_in_words(plan)}.{_TOO_SLOW if rate is not None and rate < SLOW else ''}",
+            details=tuple(f"{each.subject}: {each.choice}. {each.text}" for each in plan.reasons),
+            memory=plan.memory.total,
+            rate=rate,
+        )
+
+    def is_missing(self, name: str) -> bool:
+        """Return whether this is a model of the catalogue that can be downloaded and is not on this machine."""
+        entry = load_catalogue().get(name)
+        return entry is not None and entry.source is not None and self._store.path(entry) is None
 
     def larger_model(self, current: str) -> str:
         """Return what the recommended model would need on this machine, as a sentence; empty if one like it is open.
 
-        Opens no socket.
+        Opens no socket, and measures nothing.
         """
         entry = load_catalogue().get(current)
         if entry is None or self._store.status(entry).state is not ModelState.BUNDLED:
             return ""
-        offer = self.describe(RECOMMENDED)
+        offer = self.describe(measure=False)
         if offer.ready:
-            return f"{offer.title}, a larger model, is downloaded. F8 switches to it."
-        return f"A larger model: {offer.title}, {size(offer.size or 0)} to download. {offer.why[0]} F8 says more."
+            return f"{offer.title}, a larger model, is downloaded: F8 switches to it"
+        if not offer.memory:
+            return f"For a larger model this machine has too little memory: {offer.why} F8 has details"
+        speed = "" if offer.rate is None else f" Expected speed: about {units.rate(offer.rate)}."
+        need = f"a download of {size(offer.size or 0)} and {memory(offer.memory)} of memory"
+        return f"A larger model, {offer.title}, needs {need}. {offer.why}{speed} F8 has details"
 
     def fits(self, name: str, width: int) -> list[str]:
         """Return the fit of a model on this machine, for every context and KV cache, in lines of at most `width` cells.
@@ -129,17 +176,3 @@ class ModelSetup:
         from laguna_tui.models.download import with_drafters
 
         return with_drafters([named_entry(name, catalogue)], catalogue, self._store)
-
-
-def _reasons(plan: "Plan") -> tuple[str, ...]:
-    """Return the reasons that decide speed and usability, a sentence each."""
-    from laguna_tui.models.fit import plan_in_words
-
-    weighty = [reason for reason in plan.reasons if reason.subject in ("layers", "KV cache", "drafter")]
-    return (f"It {plan_in_words(plan)}.", *(f"{each.subject}: {each.choice}. {each.text}" for each in weighty))
-
-
-def _unsuited(offer: SetupOffer, why: str, *, by_name: bool) -> SetupOffer:
-    """Return the offer with the reason against it. A model requested by name can be downloaded all the same."""
-    small = "This machine can only run small models, such as the bundled one."
-    return replace(offer, name=offer.name if by_name else "", why=(f"{why}.", *(() if by_name else (small,))))

@@ -8,6 +8,7 @@ Never opens a socket. The store's folder contains a folder per repository:
 Of a model's content at most the header is read, by `header_mismatches`.
 """
 
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -243,6 +244,11 @@ class Store:
 def converted_name(entry: ModelEntry) -> str:
     """Return the name of the GGUF converted from a drafter's safetensors."""
     return f"{entry.name}.gguf"
+
+
+def free_bytes(folder: Path) -> int:
+    """Return the free bytes on the disk of a folder, which may not exist yet."""
+    return shutil.disk_usage(next(path for path in (folder, *folder.parents) if path.exists())).free
 
 
 def download_command(entry: ModelEntry) -> str:

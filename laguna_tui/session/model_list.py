@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from laguna_engine.errors import EngineError
+from laguna_engine.fit.decode_speed import expected_rate, known_rates
 from laguna_engine.fit.devices import Machine, read_machine
 from laguna_engine.fit.memory import HOST
 from laguna_engine.fit.plan import Plan, choose_plan
@@ -98,7 +99,7 @@ def verdict(
         plan = choose_plan(model.shape, model.drafter, machine)
     except EngineError:
         return None, "does not fit on this machine"
-    return plan, plan_in_words(plan)
+    return plan, plan_in_words(plan, expected_rate(model.shape, plan, known_rates(machine)))
 
 
 def _choice(

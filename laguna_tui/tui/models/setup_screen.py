@@ -1,30 +1,29 @@
-"""The setup screen: this machine, the model that suits it, and one key to download and use it."""
+"""The setup screen: this machine, the model that suits it, what it needs, and the keys to download and use it."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import ClassVar
 
-from textual import events, work
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.widget import Widget
 from textual.widgets import Static
 
 from laguna_tui.base.text import sanitize_line
-from laguna_tui.base.units import duration, size
+from laguna_tui.base.units import duration, memory, rate, size
 from laguna_tui.models.download_progress import DownloadPhase, DownloadProgress
 from laguna_tui.models.model_setup import SetupOffer
 from laguna_tui.tui.event_sanitizer import error_sentence
 from laguna_tui.tui.modal import Modal
 from laguna_tui.tui.models.background_download import BackgroundDownload, DownloadStage
 from laguna_tui.tui.text_lines import BAD, BUSY, GOOD, MUTED, StyledText, progress_bar
-from laguna_tui.tui.typed_text import HandOver, TypedAhead
 
-TEXT, KEY = "$foreground", "$accent"
+TEXT, KEY, HEADING = "$foreground", "$accent", "bold $primary"
+CONFIRMED_FROM = 1_000_000_000
+"""Bytes from which a download is confirmed with a second key."""
 _BAR = 24
-_OF_A_DOWNLOAD = frozenset("pPxX")
 _DOING = {
     DownloadPhase.METADATA: "asking the hub",
     DownloadPhase.WAITING: "waiting for another process",
@@ -36,17 +35,32 @@ _DOING = {
 OFFLINE = "Offline mode: nothing is downloaded. Open a GGUF of your own: /model FILE.gguf"
 
 
-def setup_parts(
-    offer: SetupOffer, stage: DownloadStage, progress: DownloadProgress | None, problem: str
-) -> list[StyledText]:
-    """Return the text of the setup screen: machine, recommendation and its reasons, progress, and keys."""
-    parts: list[StyledText] = [("Found\n", "bold $primary"), (f"{sanitize_line(offer.machine)}\n\n", TEXT)]
-    parts.append((f"{'Recommended' if offer.name else 'No larger model'}\n", "bold $primary"))
-    if offer.name:
-        parts += [(sanitize_line(offer.title), "bold"), (f"  {_amount(offer)}\n", MUTED)]
-    parts += [(f"{sanitize_line(why)}\n", TEXT) for why in offer.why]
-    parts.append(("\n", TEXT))
-    return parts + _now(offer, stage, progress, problem)
+def offer_parts(offer: SetupOffer, *, details: bool, confirming: bool) -> list[StyledText]:
+    """Return this machine and the model: what it needs, and how fast it would be."""
+    title = "Recommended" if offer.recommended else "Not recommended for this machine"
+    parts: list[StyledText] = [("This machine\n", HEADING), (f"{sanitize_line(offer.machine)}\n\n", TEXT)]
+    parts += [(f"{title}\n", HEADING), (f"{sanitize_line(offer.title)}\n", "bold")]
+    for name, value in _facts(offer):
+        parts += [(f"{name:<10}", MUTED), (f"{value}\n", TEXT)]
+    parts.append((f"{sanitize_line(offer.why)}\n", TEXT if offer.recommended else BUSY))
+    if details:
+        parts += [("\nDetails\n", HEADING), *((f"{sanitize_line(line)}\n", MUTED) for line in offer.details)]
+    if confirming:
+        question = f"Download {_size(offer.left)} to {offer.folder}? {size(offer.free)} are free on that disk."
+        parts += [("\n", TEXT), (sanitize_line(question), "bold"), ("\n", TEXT)]
+    return parts
+
+
+def _facts(offer: SetupOffer) -> list[tuple[str, str]]:
+    here = f"{size(offer.have)} of {_size(offer.size)} here" if offer.have else f"{_size(offer.size)}"
+    download = "downloaded" if offer.ready else f"{here}; {size(offer.free)} free on the disk"
+    speed = f"about {rate(offer.rate)}" if offer.rate is not None else "unknown"
+    found = [("Download", download), ("Memory", memory(offer.memory) if offer.memory else ""), ("Speed", speed)]
+    return [(name, value) for name, value in (*found, ("Licence", sanitize_line(offer.license))) if value]
+
+
+def _size(count: int | None) -> str:
+    return size(count) if count is not None else "an unknown size"
 
 
 def download_hint(offer: SetupOffer | None, stage: DownloadStage, progress: DownloadProgress | None) -> str:
@@ -66,26 +80,17 @@ def download_hint(offer: SetupOffer | None, stage: DownloadStage, progress: Down
             return f"{title} is downloaded  F8 switches to it"
 
 
-def _amount(offer: SetupOffer) -> str:
-    if offer.ready:
-        return "downloaded"
-    if offer.offline:
-        return "not downloaded"
-    total = size(offer.size) if offer.size else "size unknown"
-    return f"{size(offer.have)} of {total} here" if offer.have else f"{total} to download"
-
-
-def _now(offer: SetupOffer, stage: DownloadStage, progress: DownloadProgress | None, problem: str) -> list[StyledText]:
+def state_parts(
+    offer: SetupOffer, stage: DownloadStage, progress: DownloadProgress | None, problem: str, *, confirming: bool
+) -> list[StyledText]:
     """Return the state of the download and the keys."""
-    if not offer.name:
-        return [*_key("F12", OTHERS), *_key("Esc", "keep the current model")]
     if stage is DownloadStage.READY or offer.ready:
-        return [
-            (f"{sanitize_line(offer.title)} is downloaded.\n", GOOD),
-            *_key("Enter", "switch to it, keeping the chat"),
-        ]
+        downloaded = (f"{sanitize_line(offer.title)} is downloaded.\n", GOOD)
+        return [downloaded, *_key("Enter", "switch to it, keeping the chat"), *_key("Esc", "close")]
     if offer.offline:
         return [(f"{OFFLINE}\n", MUTED), *_key("Esc", "close")]
+    if confirming:
+        return [*_key("Y", f"download {_size(offer.left)}"), *_key("N", "back")]
     match stage:
         case DownloadStage.RUNNING:
             keys = [*_key("P", "pause"), *_key("X", "cancel"), *_key("Esc", "chat meanwhile")]
@@ -95,13 +100,12 @@ def _now(offer: SetupOffer, stage: DownloadStage, progress: DownloadProgress | N
             return [(f"Paused {_share(progress)}. The downloaded part is kept.\n", BUSY), *keys]
         case DownloadStage.FAILED:
             return [(f"{problem}\n", BAD), *_key("Enter", "resume"), *_key("X", "delete it"), *_key("Esc", "later")]
+        case _ if not offer.has_room:
+            full = f"No room for it in {offer.folder}. Make room, or set LAGUNA_TUI_MODELS to a folder on another disk."
+            return [(f"{sanitize_line(full)}\n", BAD), *_OTHER_KEYS]
         case _:
-            first = "resume the download" if offer.have else "download it"
-            return [
-                *_key("Enter", f"{first}; chat meanwhile"),
-                *_key("F12", OTHERS),
-                *_key("Esc", "not now (F8 opens this again)"),
-            ]
+            anyway = "" if offer.recommended else " anyway"
+            return [*_key("Enter", f"{'resume' if offer.have else 'download it'}{anyway} …"), *_OTHER_KEYS]
 
 
 def _progress(progress: DownloadProgress | None) -> list[StyledText]:
@@ -129,34 +133,34 @@ def _speed(progress: DownloadProgress | None) -> list[str]:
         return []
     if progress.phase is not DownloadPhase.TRANSFER:
         return []
-    rate = [f"{size(progress.rate)}/s"] if progress.rate else []
-    return rate + ([f"{duration(progress.eta_s)} left"] if progress.eta_s is not None else [])
+    speed = [f"{size(progress.rate)}/s"] if progress.rate else []
+    return speed + ([f"{duration(progress.eta_s)} left"] if progress.eta_s is not None else [])
 
 
 def _key(key: str, what: str) -> list[StyledText]:
     return [(f"{key:<6}", KEY), (f"{what}\n", TEXT)]
 
 
-OTHERS = "models of other programs on this machine"
-READING = "reading this machine …"
+_OTHER_KEYS = (*_key("D", "details"), *_key("F12", "models of other programs"), *_key("Esc", "close"))
+READING = "reading this machine, and measuring its speed …"
+_FRAME_ROWS = 4
+"""Rows of border and padding."""
 
 
 class SetupScreen(Modal[SetupOffer | None]):
-    """Returns the model to switch to, or None.
+    """Returns the model to switch to, or None. A download of gigabytes is confirmed with a second key."""
 
-    On the first start it opens by itself, maybe over a message being typed: letters that are not bound here close it
-    and go to the input with all that follows them, so that the Enter after them downloads nothing.
-    """
-
-    BOX: ClassVar[type[Widget]] = VerticalScroll
     WIDTH = 76
-    heading, hints = "Set up", ("",)
+    heading, hints = "Set up a larger model", ("",)
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "go", "Download, resume, or switch"),
+        Binding("y,Y", "confirm", "Begin the download that was asked about"),
+        Binding("n,N", "back", "Do not begin it"),
+        Binding("d,D", "details", "Show or hide how the model would be opened"),
         Binding("p,P", "pause", "Pause"),
         Binding("x,X", "cancel", "Cancel, and delete the downloaded part"),
         Binding("f12", "others", "Models of Ollama, LM Studio, llama-server and vLLM on this machine"),
-        Binding("escape,q,Q,f8", "dismiss", "Close"),
+        Binding("escape,q,Q,f8", "close", "Close"),
     ]
 
     def __init__(
@@ -164,7 +168,6 @@ class SetupScreen(Modal[SetupOffer | None]):
         find_offer: Callable[[], SetupOffer],
         download: BackgroundDownload,
         watch: Callable[[], None],
-        hand_over: HandOver,
         show_others: Callable[[], None] = lambda: None,
     ) -> None:
         """Create the screen.
@@ -173,22 +176,19 @@ class SetupScreen(Modal[SetupOffer | None]):
             find_offer: examines the machine and finds the model that suits it; slow, so it runs in a worker.
             download: the download in the background.
             watch: called when the download changes and has to be polled.
-            hand_over: takes what was typed for the input, after the screen was closed.
             show_others: shows what other programs have on this machine.
         """
         super().__init__()
-        self._find_offer, self._download, self._watch, self._hand_over = find_offer, download, watch, hand_over
+        self._find_offer, self._download, self._watch = find_offer, download, watch
         self._show_others = show_others
-        self._own_keys = {
-            key for binding in self.BINDINGS if isinstance(binding, Binding) for key in binding.key.split(",")
-        }
-        self._typed = TypedAhead(self, self._give_way)
         self._offer: SetupOffer | None = None
-        self._active = False
-        self._text = Static(READING, markup=False)
+        self._active = self._confirming = self._details = False
+        self._text, self._keys = Static(READING, markup=False), Static(markup=False)
+        self._scroll = VerticalScroll(self._text)
 
     def content(self) -> ComposeResult:
-        yield self._text
+        yield self._scroll
+        yield self._keys
 
     def on_mount(self) -> None:
         self.find()
@@ -205,7 +205,8 @@ class SetupScreen(Modal[SetupOffer | None]):
 
     def show(self) -> None:
         """Update the text."""
-        if self._offer is None:
+        offer = self._offer
+        if offer is None:
             return
         download, stage = self._download, self._stage()
         active = stage is not DownloadStage.NOTHING
@@ -214,35 +215,63 @@ class SetupScreen(Modal[SetupOffer | None]):
             self.find()
         self._active = active
         progress, problem = (download.progress, download.problem) if active else (None, "")
-        self._text.update(Content.assemble(*setup_parts(self._offer, stage, progress, problem)))
+        asked = self._confirming
+        self._text.update(Content.assemble(*offer_parts(offer, details=self._details, confirming=asked)))
+        self._keys.update(Content.assemble(*state_parts(offer, stage, progress, problem, confirming=asked)).rstrip())
+        self.call_after_refresh(self._fit)
 
-    def on_key(self, event: events.Key) -> None:
-        """Keep what is typed for the input."""
-        if self._typed or (event.is_printable and event.character and not self._has_meaning(event.key)):
-            self._typed.keep(event)
+    def on_resize(self) -> None:
+        super().on_resize()
+        self.call_after_refresh(self._fit)
 
-    def on_paste(self, event: events.Paste) -> None:
-        """Keep what is pasted for the input."""
-        self._typed.keep(event)
-
-    def _has_meaning(self, key: str) -> bool:
-        downloading = self._stage() is not DownloadStage.NOTHING
-        return key in self._own_keys and (downloading or key not in _OF_A_DOWNLOAD)
-
-    def _give_way(self, typed: Sequence[events.Event]) -> None:
-        self.dismiss(None)
-        self._hand_over(typed)
+    def _fit(self) -> None:
+        """Give the text the rows that the keys leave, so that all keys can be read."""
+        self._scroll.styles.max_height = max(1, self.app.size.height - _FRAME_ROWS - self._keys.size.height - 1)
+        if self._confirming or self._details:
+            self._scroll.scroll_end(animate=False)
 
     def action_go(self) -> None:
         offer, stage = self._offer, self._stage()
-        if offer is None or not offer.name:
+        if offer is None or self._confirming:
             return
         if offer.ready or stage is DownloadStage.READY:
             self.dismiss(offer)
-        elif not offer.offline and stage is not DownloadStage.RUNNING:
-            self._download.begin(offer)
-            self._watch()
-            self.show()
+        elif offer.offline or stage is DownloadStage.RUNNING:
+            return
+        elif stage is not DownloadStage.NOTHING:
+            self._begin(offer)
+        elif offer.has_room:
+            # What was begun in this session was confirmed then.
+            self._confirming = offer.left is None or offer.left >= CONFIRMED_FROM
+            if self._confirming:
+                self.show()
+            else:
+                self._begin(offer)
+
+    def action_confirm(self) -> None:
+        if self._confirming and self._offer is not None:
+            self._begin(self._offer)
+
+    def action_back(self) -> None:
+        self._confirming = False
+        self.show()
+
+    def action_details(self) -> None:
+        self._details = not self._details
+        self.show()
+
+    def action_close(self) -> None:
+        """Close the screen; go back from the question first."""
+        if self._confirming:
+            self.action_back()
+        else:
+            self.dismiss(None)
+
+    def _begin(self, offer: SetupOffer) -> None:
+        self._confirming = False
+        self._download.begin(offer)
+        self._watch()
+        self.show()
 
     def action_others(self) -> None:
         self.dismiss(None)

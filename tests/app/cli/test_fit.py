@@ -25,12 +25,12 @@ def fit(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
 def test_the_bundled_model_runs_on_this_machine(capsys):
     code, out = fit(capsys, "nano")
     assert code == 0
-    assert "Laguna Nano on this machine: " in out and "It runs: 4 K tokens, f16 cache" in out
+    assert "Laguna Nano on this machine: " in out and "It runs on the CPU with 4 K tokens of context, about" in out
 
 
 def test_a_file_is_checked_like_a_name(capsys):
     code, out = fit(capsys, str(NANO), "--machine", "cpu-8GB")
-    assert code == 0 and "It runs: 4 K tokens" in out
+    assert code == 0 and "It runs on the CPU with 4 K tokens of context." in out
 
 
 def test_a_model_that_cannot_chat_is_refused_by_fit_and_serve(capsys, tmp_path: Path):
@@ -47,7 +47,7 @@ def test_a_model_that_cannot_chat_is_refused_by_fit_and_serve(capsys, tmp_path: 
 def test_a_model_is_judged_before_its_download(capsys):
     code, out = fit(capsys, "xs-2.1", "--machine", "24GB desktop")
     assert code == 0
-    assert "It runs: 64 K tokens, q8_0 cache, all on CUDA0, with its drafter." in " ".join(out.split())
+    assert "It fits on the GPU with 64 K tokens of context." in " ".join(out.split())
     assert "It is not downloaded yet; the sizes are those of its published description." in " ".join(out.split())
 
 
@@ -110,7 +110,8 @@ def test_without_a_model_there_is_a_line_for_each(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
     code, out = fit(capsys, "--machine", "24GB desktop")
     assert code == 0
-    assert "nano: 4 K tokens" in out and "xs-2.1: 64 K tokens" in out
+    assert "nano: fits on the GPU with 4 K tokens of context\n" in out
+    assert "xs-2.1: fits on the GPU with 64 K tokens of context\n" in out
 
 
 def test_without_a_model_the_object_has_them_all(capsys):

@@ -6,10 +6,11 @@ from dataclasses import replace
 import pytest
 
 from laguna_engine.fit import devices
+from laguna_engine.fit.decode_speed import DeviceRate
 from laguna_engine.fit.devices import simulated_machine
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.settings import Settings
-from laguna_tui.models.model_setup import ModelSetup
+from laguna_tui.models.model_setup import SLOW, ModelSetup
 from laguna_tui.models.store import ModelState, Store
 from laguna_tui.session.session import Session
 from tests.app.models.loopback_hub import LoopbackHub, Repository
@@ -51,7 +52,10 @@ def test_a_machine_with_a_good_card_is_recommended_the_model_with_its_drafter_as
     assert (offer.name, offer.ready, offer.have) == ("xs-2.1", False, 0)
     assert offer.size > 20_000_000_000
     assert "a card of 24 GB" in offer.machine
-    assert "fits on the GPU" in offer.why[0]
+    assert offer.recommended
+    assert offer.why == "It fits on the GPU with 64 K tokens of context."
+    assert offer.memory > 19 << 30
+    assert offer.free > 0
     assert [entry.name for entry in ModelSetup(Settings(), store)._entries("xs-2.1", _catalogue())] == [
         "xs-2.1",
         "xs-2.1-dflash",
@@ -61,13 +65,36 @@ def test_a_machine_with_a_good_card_is_recommended_the_model_with_its_drafter_as
 def test_nothing_is_recommended_for_a_small_machine(store, machine):
     machine("cpu-4GB")
     offer = ModelSetup(Settings(), store).describe()
-    assert offer.name == ""
-    assert "can only run small models" in offer.why[-1]
+    assert not offer.recommended
+    assert "Laguna XS 2.1 needs at least" in offer.why
 
 
-def test_a_small_machine_can_have_a_model_that_was_requested_by_name(store, machine):
-    machine("cpu-4GB")
-    assert ModelSetup(Settings(), store).describe("xs-2.1").name == "xs-2.1"
+@pytest.mark.parametrize(("bytes_per_s", "recommended"), [(30e9, True), (5e9, False)])
+def test_a_model_that_the_measured_memory_makes_slow_is_not_recommended(
+    store, machine, monkeypatch, bytes_per_s, recommended
+):
+    machine("cpu-64GB")
+    rates = {"CPU": DeviceRate(bytes_per_s, 2e-6)}
+    monkeypatch.setattr("laguna_engine.fit.decode_speed.measured_rates", lambda machine: rates)
+    offer = ModelSetup(Settings(), store).describe()
+    assert offer.rate is not None
+    assert (offer.recommended, offer.rate > SLOW) == (recommended, recommended)
+    slow = "It runs on the CPU with 32 K tokens of context. At this speed answers come slower than you read them."
+    assert (offer.why == slow) is not recommended
+
+
+def test_without_a_measurement_only_a_model_that_fits_on_the_gpu_is_recommended(store, machine):
+    machine("cpu-64GB")
+    assert not ModelSetup(Settings(), store).describe(measure=False).recommended
+
+
+def test_a_larger_model_is_described_while_the_bundled_one_is_open(store, machine):
+    machine("24GB desktop")
+    model_setup = ModelSetup(Settings(), store)
+    line = model_setup.larger_model("nano")
+    assert line.startswith("A larger model, Laguna XS 2.1, needs a download of 20.3 GB and 2")
+    assert line.endswith(" GiB of memory. It fits on the GPU with 64 K tokens of context. F8 has details")
+    assert model_setup.larger_model("xs-2.1") == model_setup.larger_model("/models/own.gguf") == ""
 
 
 def test_a_name_that_is_in_no_catalogue_is_refused(store):
@@ -103,7 +130,7 @@ async def test_a_model_is_downloaded_behind_the_chat_and_answers_after_one_key(
             await ask(app, pilot, "hello")
             app.models.set_up("tiny")
             await until(pilot, lambda: "Enter" in screen(app) and "Tiny Laguna" in screen(app))
-            await pilot.press("enter")
+            await pilot.press("enter", "y")
             await until(pilot, lambda: "Tiny Laguna is downloaded." in screen(app))
             assert store.status(_catalogue()["tiny"]).state is ModelState.COMPLETE
             await pilot.press("enter")
