@@ -33,6 +33,8 @@ class TextLine(NamedTuple):
         lead: cells at the start that copying leaves out.
         fill: the tone that fills the row up to cell `reach`, if any.
         reach: see `fill`.
+        left: characters of the left column, of a row that has two; copying takes the right one, or the left one where
+            nothing else is selected.
     """
 
     runs: TextRuns
@@ -40,6 +42,7 @@ class TextLine(NamedTuple):
     lead: int = 0
     fill: str = ""
     reach: int = 0
+    left: int = 0
 
 
 BLANK = TextLine(())

@@ -180,10 +180,12 @@ def _pairs(hunk: Sequence[DiffLine]) -> Iterator[tuple[DiffLine | None, DiffLine
 
 
 def _beside(left: TextLine | None, right: TextLine | None, fill: str, half: int, *, is_alone: bool) -> TextLine:
-    """Return two rows as one. Copying takes the right one, or a removed line that nothing replaces."""
+    """Return two rows as one. Of a removed line that nothing replaces there is the left one alone."""
     if left is not None and right is None:
-        return left if is_alone else left._replace(glue="", lead=half)
+        return left if is_alone else left._replace(glue="", lead=half + 1 + left.lead, left=half)
     assert right is not None, "a pair has at least one line"
     runs = left.runs if left is not None else ()
     runs = (*runs, TextRun(" " * (half - width_of_runs(runs)), fill), _DIVIDER)
-    return right._replace(runs=(*runs, *right.runs), lead=len(plain(runs)) + right.lead, reach=2 * half + 1)
+    before = len(plain(runs))
+    lead, reach = before + right.lead, 2 * half + 1
+    return right._replace(runs=(*runs, *right.runs), lead=lead, reach=reach, left=before - 1)

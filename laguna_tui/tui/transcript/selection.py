@@ -96,6 +96,8 @@ def rows_text(document: TranscriptDocument, first: Position, last: tuple[int, in
     for row in range(first[0], min(last[0] + 1, document.height)):
         line = document.line(*document.at(row))
         text, lead = row_text(line)
+        if line.left and last[1] is not None and max(first[1], last[1]) <= GUTTER + line.left:
+            text, lead = text[: GUTTER + line.left].rstrip(), max(GUTTER, lead - line.left - 1)
         start = first[1] if row == first[0] else 0
         end = last[1] if row == last[0] else None
         part = collapse_tabs(text[max(start, lead) : end])

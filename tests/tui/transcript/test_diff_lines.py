@@ -27,7 +27,9 @@ from laguna_tui.tui.approvals.question import (
 from laguna_tui.tui.event_sanitizer import safe_event
 from laguna_tui.tui.text_lines import cells, drawn, plain
 from laguna_tui.tui.transcript.diff_lines import MAX_LINES, tinted_diff
-from laguna_tui.tui.transcript.request_entries import ChangeEntry, ChangeOutcome
+from laguna_tui.tui.transcript.document import TranscriptDocument
+from laguna_tui.tui.transcript.request_entries import ChangeEntry, ChangeOutcome, DiffEntry
+from laguna_tui.tui.transcript.selection import rows_text
 from tests.app.hunks import hunks_of
 from tests.tui.changes import Project
 from tests.tui.test_screen_safety import assert_harmless
@@ -101,6 +103,17 @@ def test_side_by_side_both_columns_are_as_wide_as_each_other() -> None:
 def test_side_by_side_a_long_line_is_folded_in_its_column() -> None:
     rows = beside((HEAD, "-" + "a" * 80, "+b"))
     assert rows == [f"5 − {'a' * 56}│5 + b", "a" * 24]
+
+
+def test_side_by_side_each_column_is_copied_by_itself() -> None:
+    document = TranscriptDocument(121)
+    document.resize(121, side_by_side=True)
+    document.append(DiffEntry(hunks_of(HEAD, " kept", "-" + "a" * 80, "+one", "+two"), "a.txt"))
+    document.flush()
+    assert document.height == 4
+    assert rows_text(document, (0, 0), (4, None)) == "kept\none\ntwo"
+    assert rows_text(document, (0, 0), (3, 62)) == f"kept\n{'a' * 80}\n"
+    assert rows_text(document, (0, 64), (1, 70)) == "kept\non"
 
 
 def test_a_new_file_has_one_column_on_every_screen() -> None:
