@@ -8,6 +8,7 @@ import shlex
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from laguna_tui.agent.permissions.command_patterns import (
@@ -46,7 +47,7 @@ _TABLE = (
     *_all("find -delete deletes what it finds", "find", options="-delete"),
     *_all("git reset --hard discards uncommitted changes", "git", subcommand="reset", options="--hard"),
     *_all(
-        "git push --force replaces or deletes what others may have",
+        "git push --force replaces or deletes commits that others may have",
         "git",
         subcommand="push",
         options="-f --force -d --delete --mirror --prune",
@@ -84,8 +85,8 @@ _TABLE = (
     *_all("rsync --delete deletes what the source does not have", "rsync", options="--delete --del"),
     *_all("{} down -v deletes data", "docker-compose", options="-v --volumes", subcommand="down"),
     *_all("{} prune deletes containers, images or data", "docker", "podman", options="prune"),
-    *_all("{} delete deletes what runs elsewhere", "kubectl", subcommand="delete"),
-    *_all("{} destroy deletes what runs elsewhere", "terraform", "tofu", "pulumi", subcommand="destroy"),
+    *_all("{} delete deletes resources of a cluster", "kubectl", subcommand="delete"),
+    *_all("{} destroy deletes infrastructure", "terraform", "tofu", "pulumi", subcommand="destroy"),
     *_all("dropdb deletes a database", "dropdb"),
     *_all("crontab -r deletes all jobs of the user", "crontab", options="-r"),
 )
@@ -166,10 +167,14 @@ def _of_program(words: Sequence[str], folder: Path) -> Iterator[str]:
             continue
         if not each.options or any(_has(arguments, option) for option in each.options):
             yield each.why
+    if program == "find" and any(
+        option.startswith(("-exec", "-ok")) and program_name(word) == "rm" for option, word in pairwise(arguments)
+    ):
+        yield "find -exec rm deletes what it finds"
     if program == "rm" and any("*" in name for name in names):
         yield _WILDCARDS
     if program == "git" and "push" in names and any(name.startswith("+") for name in names):
-        yield "git push +BRANCH replaces what others may have"
+        yield "git push +BRANCH replaces commits that others may have"
     if program in _COPIERS and len(names) > 1 and not _has(arguments, "-n"):
         yield from _overwritten(names[-1], folder)
     if program == "tee" and not _has(arguments, "-a") and not _has(arguments, "--append"):

@@ -33,7 +33,7 @@ def folder(tmp_path: Path) -> Path:
     git stash clear¦git branch -D x¦git rm -r x¦git filter-branch x¦git reflog expire --all¦git update-ref -d refs/x
     dd if=/dev/zero of=x¦mkfs.ext4 /dev/sda¦mkfs /dev/sda¦wipefs -a x¦shred x¦truncate -s 0 x
     chmod -R 777 .¦chown -R me .¦chgrp --recursive me .¦rsync -a --delete a b¦docker system prune -f
-    kubectl delete pod x¦terraform destroy¦psql -c 'DROP TABLE x'¦dropdb x¦crontab -r
+    find . -execdir /bin/rm {} +¦kubectl delete pod x¦terraform destroy¦psql -c 'DROP TABLE x'¦dropdb x¦crontab -r
     echo a > kept.txt¦echo a >kept.txt¦echo a >| kept.txt¦ls &> kept.txt¦ls 2> kept.txt¦ls 1>kept.txt
     echo a > "two words.txt"¦: > src/../kept.txt¦sort x | tee kept.txt¦cp a kept.txt¦mv a kept.txt¦install a kept.txt
     """.strip()
@@ -52,7 +52,8 @@ def test_it_is_recognised(command: str, folder: Path) -> None:
         *("git switch main", "git stash", "git stash pop", "git branch -d x", "git rm x", "git log", "chmod +x a"),
         *("echo a > new.txt", "echo a >> kept.txt", "echo a > empty.txt", "ls > /dev/null", "ls 2>&1", "a < kept.txt"),
         *("ls | tee new.txt", "ls | tee -a kept.txt", "cp kept.txt new.txt", "cp -n a kept.txt", "mv a src"),
-        *("find . -name x", "find . -exec ls {} +", "docker ps", "kubectl get x", "make test", "pytest -q", ""),
+        *("find . -name x", "find . -name rm", "find . -exec ls {} +", "docker ps", "kubectl get x", "make test"),
+        *("pytest -q", ""),
         *("x = a -> kept.txt", "awk '$1 >= 2' kept.txt", "'", "npm run build", "tar xf a.tar"),
     ],
 )
