@@ -42,7 +42,7 @@ _MANY_MARKS = re.compile(r"(<U\+[0-9A-F]{4,6}>)\1{4,}")
 # A compatibility form of these kinds does not look like the letter.
 _DISTINCT_FORMS = ("<super>", "<sub>", "<circle>", "<square>", "<fraction>")
 _LISTED = 4
-_UNUSUAL = "It has hidden or look-alike characters, which are named where they are: {names}."
+_UNUSUAL = "It contains hidden or look-alike characters, marked where they are: {names}."
 
 
 class ReviewLine(NamedTuple):

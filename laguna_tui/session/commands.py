@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from laguna_tui.sandbox.running_command import CommandResult
 
 NO_COMMAND = "There is no command. Type one after the !, such as: !git status"
-ONE_AT_A_TIME = "A command of yours is already running. Wait for it, or stop it."
+ONE_AT_A_TIME = "Your last command is still running. Wait for it, or stop it."
 NOT_RUN = "The command was not run: {why}."
 LEFT = "{left} that it started {verb} still running."
 KEPT = "All of its output is in {path}."

@@ -32,7 +32,7 @@ NO_MODEL = "no model is loaded; open one first"
 LOSSES, WITHIN_S = 3, 600.0
 """Losing this many engines in this time is no accident, and what a lost one had in memory stays there."""
 _CHECK_S = 0.5
-LOST = "llama.cpp stopped on a failed check, so the model is lost; opening it again."
+LOST = "llama.cpp stopped on a failed check. Opening the model again …"
 OPEN_AGAIN = "The model is open again."
 AGAIN_AND_AGAIN = (
     "llama.cpp stopped on a failed check {losses} times in {minutes:.0f} minutes; run laguna-tui selfcheck, and start "

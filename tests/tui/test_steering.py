@@ -45,7 +45,7 @@ async def working(project, *script):
 async def test_enter_steers_the_turn_that_runs(project):
     async with working(project, saw("faster")) as (app, pilot):
         await pilot.press(*"faster", "enter")
-        await until(pilot, lambda: "faster  waits for the next step" in transcript(app))
+        await until(pilot, lambda: "faster  waiting for the next step" in transcript(app))
         (project / "go").touch()
         await ready(app, pilot)
         shown = transcript(app)
@@ -85,7 +85,7 @@ async def test_a_message_that_a_killed_turn_was_steered_with_is_back_in_the_inpu
         await pilot.press(*"start", "enter")
         await until(pilot, lambda: "while" in transcript(app))
         await pilot.press(*"cents", "enter")
-        await until(pilot, lambda: "cents  waits for the next step" in transcript(app))
+        await until(pilot, lambda: "cents  waiting for the next step" in transcript(app))
         shutil.copytree(tmp_path / "state", tmp_path / "killed")
         (project / "go").touch()
         await ready(app, pilot)

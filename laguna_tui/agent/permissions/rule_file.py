@@ -40,7 +40,7 @@ _CHECK = "check"
 _CHECK_CHARS = 300
 
 _BROKEN = "{path}: {reason}; laguna-tui asks about everything until you correct it"
-_IGNORED = "{path}: a repository cannot allow anything, so its list allow is ignored; it may deny and ask"
+_IGNORED = "{path}: a repository cannot allow anything, so its allow list is ignored; it can only deny and ask"
 _REACHABLE = (
     "{path} lies in this folder, where commands could change it, so what it allows does not count here, nor does its"
     " check; it still denies and asks"

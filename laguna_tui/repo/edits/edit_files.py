@@ -41,7 +41,7 @@ _FAULTY = "After this edit the file is no longer valid Python: {fault}."
 _MADE_FAULTY = "The file is no longer valid Python: {fault}. Edit it again."
 _INDENTED = "The new lines were indented to match the line that they begin on, so that the file stays valid Python."
 _PART = "old is only a part of longer names in {path}, and all finds whole names; call again with a whole name"
-_ASKED = "Your approval is needed in any case, because {reason}."
+_ASKED = "This always needs your approval: {reason}."
 _GUESSED = (
     "{path} does not say in which encoding it is; {encoding} is guessed, so U+{character:04X} cannot be written safely:"
     " call again with ASCII and characters that the file already has"

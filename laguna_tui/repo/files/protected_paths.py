@@ -21,7 +21,7 @@ _GIT_SHAPES = (("HEAD", "objects", "refs"), ("HEAD", "commondir"))
 # in sequence; `*` is a glob. What a project is made of (Makefile, package.json, conftest.py, build.gradle) is not here:
 # agents are there to change it, and a user reads its changes.
 _TABLE: dict[str, dict[str, str]] = {
-    "assistants obey it": {
+    "coding assistants follow it": {
         "laguna-tui": ".laguna-tui .laguna-tui.toml",
         "Codex: developers.openai.com/codex/guides/agents-md": "AGENTS.md AGENTS.override.md .agents .codex",
         "Amp and Antigravity: ampcode.com/manual, antigravity.google/docs/rules": "AGENT.md .agent .amp",
@@ -69,7 +69,7 @@ _TABLE: dict[str, dict[str, str]] = {
             .ruler .rulesync rulesync.jsonc
         """,
     },
-    "editors run what it says": {
+    "editors run commands from it": {
         "VS Code: code.visualstudio.com/docs/editor/workspace-trust": ".vscode *.code-workspace .theia",
         "JetBrains IDEs: jetbrains.com/help/idea, run configurations": ".idea .run .fleet",
         "Zed: zed.dev/docs/tasks": ".zed",
@@ -89,7 +89,7 @@ _TABLE: dict[str, dict[str, str]] = {
         "SourceKit-LSP starts build servers: github.com/swiftlang/sourcekit-lsp": "buildServer.json .sourcekit-lsp",
         "Eclipse: help.eclipse.org, Ant and external tool builders": ".externalToolBuilders",
     },
-    "version control and its hooks run what it says": {
+    "version control and its hooks run commands from it": {
         "git: git-scm.com/docs/gitattributes, gitmodules, git-config": ".gitconfig .gitmodules .gitattributes",
         "Hook folders that documentation suggests for core.hooksPath, and husky": ".husky .githooks .git-hooks",
         "pre-commit and prek: pre-commit.com, prek.j178.dev": """
@@ -108,7 +108,7 @@ _TABLE: dict[str, dict[str, str]] = {
         "Darcs: darcs.net/manual, posthook; Pijul: pijul.org/manual, hooks": "_darcs/prefs/defaults .pijul/config",
         "Arcanist: secure.phabricator.com/book/phabricator/article/arcanist, load": ".arcconfig .arclint",
     },
-    "shells and their tools run what it says": {
+    "shells and their tools run commands from it": {
         "bash(1), zsh(1), readline(3), of a home folder that is a repository": """
             .bashrc .bash_profile .bash_login .bash_logout .profile .zshrc .zshenv .zprofile .zlogin .zlogout .inputrc
         """,
@@ -124,7 +124,7 @@ _TABLE: dict[str, dict[str, str]] = {
             .irbrc _irbrc .pryrc .Rprofile .Renviron .octaverc .ghci .ocamlinit .iex.exs
         """,
     },
-    "package managers and build tools run what it says": {
+    "package managers and build tools run commands from it": {
         "npm: docs.npmjs.com/cli/configuring-npm/npmrc, script-shell, git": ".npmrc",
         "Yarn: yarnpkg.com/configuration/yarnrc, yarnPath": ".yarnrc .yarnrc.yml .yarn/releases .yarn/plugins",
         "pnpm: pnpm.io/pnpmfile": ".pnpmfile.cjs .pnpmfile.mjs",
@@ -137,7 +137,7 @@ _TABLE: dict[str, dict[str, str]] = {
             .bazelrc .bazeliskrc .buckconfig
         """,
     },
-    "build services run what it says": {
+    "build services run commands from it": {
         "GitHub, Forgejo, Gitea, Tangled: their pages on actions": """
             .github/workflows .github/actions .forgejo/workflows .gitea/workflows .tangled/workflows
         """,
@@ -151,10 +151,10 @@ _TABLE: dict[str, dict[str, str]] = {
         """,
     },
 }
-_HOOKS = "git runs its hooks from there"
+_HOOKS = "git runs hooks from it"
 _CONFIGURED = "git's configuration names it"
-_GIT_READS = "git runs what its settings and hooks say"
-_UNKNOWN = "git cannot be asked which files it runs here"
+_GIT_READS = "git runs commands from it"
+_UNKNOWN = "git does not answer which files it runs here"
 
 
 def protected_names() -> tuple[str, ...]:

@@ -14,8 +14,8 @@ _OTHER = (Choice(PREVIOUS, "previous", "previous"), Choice(NEXT, "next", "next")
 _CHOICES = (
     Choice("y", "accept", "accept"),
     Choice("n", "decline", "decline"),
-    Choice("a", "accept the rest", "rest"),
-    Choice("d", "decline the rest", "no rest"),
+    Choice("a", "accept the rest", "all"),
+    Choice("d", "decline the rest", "none"),
     *_OTHER,
     _BACK,
 )

@@ -79,7 +79,7 @@ class TextEditor(Modal[str | None]):
 
     def show_border(self) -> None:
         does = "shows the change" if self._review is not None and not self._reviewing else self._applies
-        self.hints = (f"Ctrl+S {does} · Esc {'edits on' if self._reviewing else 'back'}",)
+        self.hints = (f"Ctrl+S {does} · Esc {'keep editing' if self._reviewing else 'back'}",)
         # The end of a path says more.
         self.heading = crop_front(self._title, self.outer_width - CORNERS)
         super().show_border()

@@ -131,7 +131,7 @@ class WaitingEntry(Entry):
         return TextRun("❯ ", "muted")
 
     def lay(self, width: int) -> Sequence[TextLine]:
-        runs = (TextRun(self.text, "muted"), TextRun("  waits for the next step", "muted em"))
+        runs = (TextRun(self.text, "muted"), TextRun("  waiting for the next step", "muted em"))
         return wrap(runs, min(width, MAX_PROSE))[:ASKED_ROWS]
 
     def source(self) -> str:

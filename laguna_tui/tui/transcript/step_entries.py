@@ -145,7 +145,7 @@ class ToolCallEntry(HeadlineEntry):
 
     def _summary(self) -> str:
         if self.output is None:
-            return "waits for you" if self._asks else "running …"
+            return "waiting for you" if self._asks else "running …"
         if self.stopped:
             return "stopped"
         if self.declined:

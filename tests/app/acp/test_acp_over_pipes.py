@@ -104,7 +104,7 @@ def test_a_command_is_shown_with_its_end_its_hidden_characters_and_what_it_destr
     assert first["title"] == "DESTRUCTIVE: ls [300 blank lines] rm -rf bui<U+200B>ld"
     assert first["content"][0]["content"]["text"] == (
         "WARNING: rm -r deletes folders with everything in them.\n"
-        "WARNING: It has hidden or look-alike characters, which are named where they are: U+200B ZERO WIDTH SPACE.\n"
+        "WARNING: It contains hidden or look-alike characters, marked where they are: U+200B ZERO WIDTH SPACE.\n"
         "ls\n[300 blank lines]\nrm -rf bui<U+200B>ld"
     )
     assert len(second["title"]) < 250

@@ -354,7 +354,7 @@ def test_where_nobody_can_be_asked_the_model_hears_which_flag_would_allow_it(ben
     events = list(bench.ask(tools, calls(("shell", "make test")), answer("Then not.")))
     (output,) = outputs(events)
     assert output.startswith("error: no sandbox works on this machine")
-    assert "here nobody can be asked" in output
+    assert "nobody can be asked here" in output
 
 
 def test_a_declined_question_does_not_end_what_runs_beside_it(bench):

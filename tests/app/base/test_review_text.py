@@ -46,7 +46,7 @@ def test_a_line_is_shown_with_its_unusual_characters_named(text: str, shown: str
 
 def test_the_sentence_names_a_few_of_them() -> None:
     assert unusual_characters("a\u200bb", "\u0440m") == (
-        "It has hidden or look-alike characters, which are named where they are: "
+        "It contains hidden or look-alike characters, marked where they are: "
         "U+200B ZERO WIDTH SPACE, U+0440 CYRILLIC SMALL LETTER ER."
     )
     assert unusual_characters("".join(map(chr, range(0x2060, 0x2065)))).endswith("1 more.")

@@ -101,7 +101,7 @@ def test_another_one_waits_its_turn(commands):
     next(events)
     with pytest.raises(UserError) as error:
         list(commands.run("true"))
-    assert str(error.value) == "A command of yours is already running. Wait for it, or stop it."
+    assert str(error.value) == "Your last command is still running. Wait for it, or stop it."
     events.close()
     assert [event.exit_code for event in commands.run("true")] == [0]
 

@@ -156,7 +156,7 @@ class TestAnswers:
         async with running(session(obeyed, folder=project.root)) as (app, pilot):
             await asked(app, pilot)
             assert "a always" not in app.approval_panel.render().plain
-            assert " ".join(app.approval_panel.render().plain.split()).count("assistants obey it") == 1
+            assert " ".join(app.approval_panel.render().plain.split()).count("coding assistants follow it") == 1
             await pilot.press("a")
             assert app.approval_panel.display
             await pilot.press("n")
@@ -177,7 +177,7 @@ class TestAnswers:
                 "No rule allows it.",
                 "It has no network.",
             ]
-            assert "$ make test echo done  waits for you" in transcript(app)
+            assert "$ make test echo done  waiting for you" in transcript(app)
             await pilot.press("y")
             await ready(app, pilot)
             assert [answer.decision for answer in opened.chat.answers] == [Decision.YES]
@@ -284,7 +284,7 @@ class TestEditing:
         async with running(session(project.rename())) as (app, pilot):
             await editing(app, pilot)
             await pilot.press("x", "ctrl+s")
-            await until(pilot, lambda: "Esc edits on" in screen(app))
+            await until(pilot, lambda: "Esc keep editing" in screen(app))
             await pilot.press("escape")
             await until(pilot, lambda: "Ctrl+S shows the change" in screen(app))
             await pilot.press("escape")
@@ -477,7 +477,7 @@ class TestNothingIsHidden:
             await asked(app, pilot)
             assert panel(app)[0] == "$ p\u0443<U+0443>test a<U+200B>b<U+202E>"
             assert " ".join(panel(app)[1:4]).startswith(
-                "! It has hidden or look-alike characters, which are named where they are: "
+                "! It contains hidden or look-alike characters, marked where they are: "
                 "U+200B ZERO WIDTH SPACE, U+202E RIGHT-TO-LEFT OVERRIDE, U+0443 CYRILLIC SMALL LETTER U."
             )
             await pilot.press("escape")

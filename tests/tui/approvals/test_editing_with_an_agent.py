@@ -64,7 +64,7 @@ async def test_what_other_programs_obey_is_asked_about_although_all_edits_are_al
     session.permissions.mode = Mode.ACCEPT_EDITS
     async with running(session) as (app, pilot):
         await asked(app, pilot)
-        assert "assistants obey it" in app.approval_panel.render().plain
+        assert "coding assistants follow it" in app.approval_panel.render().plain
         assert project.cart.read_text() == CART
         await pilot.press("y")
         await ready(app, pilot)

@@ -327,7 +327,7 @@ def _notices(result: "CommandResult") -> Iterator[str]:
         yield f"Not put back: {', '.join(result.findings.failed)}."
     if result.dropped and result.full_output is not None:
         kept = result.size - result.dropped
-        yield f"Of the command's {result.size:,} bytes of output, {kept:,} are kept in {result.full_output}."
+        yield f"Only {kept:,} of the command's {result.size:,} bytes of output were saved, in {result.full_output}."
 
 
 def _listed(commands: "CommandRunner") -> ToolResult:

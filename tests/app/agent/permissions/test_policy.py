@@ -32,7 +32,7 @@ def test_what_is_always_asked_about_is_asked_about_in_every_mode_and_against_rul
     for mode in (Mode.ASK, Mode.ACCEPT_EDITS, Mode.AUTO):
         here = permissions(mode, allow=["edit", "shell(make …)"])
         for request in (
-            change(".vscode/tasks.json", approval_reason="editors run what it says"),
+            change(".vscode/tasks.json", approval_reason="editors run commands from it"),
             change("a.py", reason_of_the_request="the sandbox cannot hold it"),
             command("make x", approval_reason="the sandbox cannot hold it"),
         ):
@@ -41,8 +41,8 @@ def test_what_is_always_asked_about_is_asked_about_in_every_mode_and_against_rul
 
 
 def test_the_reason_of_what_is_always_asked_about_is_said():
-    verdict = permissions(Mode.AUTO).decide(change(".envrc.md", approval_reason="shells run what it says"))
-    assert "shells run what it says" in verdict.why
+    verdict = permissions(Mode.AUTO).decide(change(".envrc.md", approval_reason="shells run commands from it"))
+    assert "shells run commands from it" in verdict.why
 
 
 def test_plan_mode_denies_what_a_rule_allows_and_says_to_end_in_a_plan():
@@ -51,7 +51,7 @@ def test_plan_mode_denies_what_a_rule_allows_and_says_to_end_in_a_plan():
         change("a.py"),
         command("make x"),
         call(),
-        change(".claude/x", approval_reason="assistants obey it"),
+        change(".claude/x", approval_reason="coding assistants follow it"),
     ):
         verdict = here.decide(request)
         assert verdict.effect is DENY
@@ -99,7 +99,7 @@ def test_nobody_to_ask_is_a_denial_that_names_the_flag():
     here = permissions(headless=True)
     verdict = here.decide(command("pytest -q"))
     assert verdict.effect is DENY
-    assert verdict.why == "commands need approval in ask mode, and here nobody can be asked"
+    assert verdict.why == "commands need approval in ask mode, and nobody can be asked here"
     assert "--allow 'shell(pytest …)'" in verdict.for_model
     assert "--allow 'edit(src/a.py)'" in here.decide(change("src/a.py")).for_model
     assert "--mode auto" in here.decide(command("python -c 'print(1)'")).for_model

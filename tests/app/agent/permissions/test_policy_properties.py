@@ -49,7 +49,7 @@ CHANGES = st.builds(
     st.sampled_from(ChangeKind),
     tool=st.sampled_from(["", "edit", "write", "move", "delete", "replace_symbol"]),
     target=PATHS,
-    approval_reason=st.sampled_from(["", "", "editors run what it says"]),
+    approval_reason=st.sampled_from(["", "", "editors run commands from it"]),
     reason_of_the_request=st.sampled_from(["", "", "the sandbox cannot hold it"]),
 )
 COMMAND_REQUESTS = st.builds(command, COMMANDS, approval_reason=st.sampled_from(["", "", "the sandbox cannot hold it"]))

@@ -346,7 +346,7 @@ def test_a_repository_cannot_allow_anything_and_that_is_said(shop: Path):
     (shop / REPOSITORY_FILE).write_text('[rules]\nallow = ["edit", "shell", "read(.env)"]\n')
     here = Permissions(shop, sandboxed=lambda: True)
     assert len(here.notes) == 1
-    assert "allow is ignored" in here.notes[0]
+    assert "its allow list is ignored" in here.notes[0]
     assert here.decide(change("a.py")).effect is ASK
     assert here.decide(command("ls")).effect is ASK
     assert here.readable(".env")

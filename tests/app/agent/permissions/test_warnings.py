@@ -18,7 +18,7 @@ from laguna_tui.base.permission_request import (
 from tests.app.agent.permissions.requests import change, command
 from tests.app.hunks import hunks_of
 
-HIDDEN = "It has hidden or look-alike characters, which are named where they are: U+200B ZERO WIDTH SPACE."
+HIDDEN = "It contains hidden or look-alike characters, marked where they are: U+200B ZERO WIDTH SPACE."
 
 
 def question(request: PermissionRequest) -> PermissionRequest:

@@ -246,7 +246,7 @@ def test_a_file_with_other_names_is_asked_about_and_they_keep_the_old_text(works
     why = "the file has 1 other name (a hard link), perhaps outside the folder, and is changed under this one only"
     proposal = propose_edit(workspace, "linked.py", "total", "amount")
     assert proposal.approval_reason == why
-    assert proposal.warning == f"Your approval is needed in any case, because {why}."
+    assert proposal.warning == f"This always needs your approval: {why}."
     twin.hardlink_to(path)
     for change in (propose_edit(workspace, "linked.py", "total", "amount"), propose_write(workspace, "twin.py", "x\n")):
         assert change.approval_reason == why.replace("1 other name (a hard link)", "2 other names (hard links)")
@@ -257,7 +257,7 @@ def test_a_file_with_other_names_is_asked_about_and_they_keep_the_old_text(works
 def test_what_a_rule_of_the_table_says_comes_before_other_names(workspace, tmp_path):
     (workspace.root / "AGENTS.md").write_text("total\n")
     (tmp_path / "other.md").hardlink_to(workspace.root / "AGENTS.md")
-    assert propose_edit(workspace, "AGENTS.md", "total", "x").approval_reason == "assistants obey it"
+    assert propose_edit(workspace, "AGENTS.md", "total", "x").approval_reason == "coding assistants follow it"
 
 
 def in_file(workspace, name, data, old, new):

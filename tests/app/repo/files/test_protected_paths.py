@@ -82,7 +82,7 @@ def proposed(root, path):
 def test_what_other_programs_obey_or_run_is_asked_about(root, path):
     proposal = proposed(root, put(root, path))
     assert proposal.approval_reason
-    assert proposal.warning.startswith(f"Your approval is needed in any case, because {proposal.approval_reason}.")
+    assert proposal.warning.startswith(f"This always needs your approval: {proposal.approval_reason}.")
 
 
 @pytest.mark.parametrize("path", ORDINARY)
@@ -136,7 +136,7 @@ def test_a_file_that_the_configuration_of_git_names_counts(root, key, value):
 def test_where_git_cannot_be_asked_everything_is_asked_about(root):
     git(root, "init")
     os.mkfifo(root / ".gitattributes")
-    assert "git cannot be asked" in proposed(root, put(root, "main.py")).approval_reason
+    assert "git does not answer" in proposed(root, put(root, "main.py")).approval_reason
 
 
 def test_without_git_on_this_machine_no_hook_can_run(root, monkeypatch):

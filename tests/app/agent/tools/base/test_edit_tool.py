@@ -290,7 +290,7 @@ def test_what_other_programs_run_is_asked_about_whatever_is_allowed(bench, root)
     with_user = bench(approver, Mode.ACCEPT_EDITS)
     result = with_user.run(obeyed(root))
     assert asked == ["AGENTS.md"]
-    assert with_user.told[0].request.approval_reason == "assistants obey it"
+    assert with_user.told[0].request.approval_reason == "coding assistants follow it"
     assert result.output == "error: the user declined this edit; ask what to do instead"
     assert (root / "AGENTS.md").read_text() == "A=1\n"
 
@@ -313,8 +313,8 @@ def test_where_nobody_can_agree_what_other_programs_run_is_not_edited(bench, roo
     alone = bench(mode=Mode.ACCEPT_EDITS)
     result = alone.run(obeyed(root))
     assert result.output == (
-        "error: it always needs approval: assistants obey it, and here nobody can be asked (no flag allows it: the user"
-        " has to start laguna-tui in a terminal); go on without it, and tell the user"
+        "error: it always needs approval: coding assistants follow it, and nobody can be asked here (no flag allows it:"
+        " the user has to start laguna-tui in a terminal); go on without it, and tell the user"
     )
     assert not alone.told
     assert (root / "AGENTS.md").read_text() == "A=1\n"
