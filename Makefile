@@ -12,7 +12,7 @@ DEMO := "where is StreamParser defined?" "who calls sanitize_line?" "which tests
 QUESTION ?=
 FOLDER ?= .
 
-.PHONY: demo run test test-again test-other other-ready fuzz lint bench docs lock nano nano-work nano-check clean
+.PHONY: demo run test test-again test-other other-ready fuzz lint bench docs recording lock nano nano-work nano-check clean
 .PHONY: release wheels vulkan-sdk wheel-test card-test installer install-test sdist-test release-check publish
 
 demo: $(READY)
@@ -75,6 +75,10 @@ lint: $(READY)
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet -f packaging/mkdocs.yml
 	echo '<meta http-equiv="refresh" content="0; url=docs/start/">' > build/docs/index.html
+
+# The README's tour, recorded from the real app.
+recording: $(READY)
+	$(BIN)/python packaging/recording.py
 
 # What the jobs of the release workflow run, in its order. It has nothing else to run but what sets its machines up.
 
