@@ -6,7 +6,7 @@
 # See also: https://github.com/scop/bash-completion/blob/main/doc/configuration.md
 
 _shtab_laguna_tui_sessions_subparsers=(list search rename fork delete export prune)
-_shtab_laguna_tui_models_subparsers=(list info download verify remove path convert)
+_shtab_laguna_tui_models_subparsers=(list info download verify remove others path convert)
 _shtab_laguna_tui_permissions_subparsers=(list allow deny check)
 _shtab_laguna_tui_setup_subparsers=(gpu)
 _shtab_laguna_tui_bench_subparsers=(ab)
@@ -26,6 +26,7 @@ _shtab_laguna_tui_models_info_option_strings=(-h --help --json)
 _shtab_laguna_tui_models_download_option_strings=(-h --help --json --only --offline --no-offline --quiet)
 _shtab_laguna_tui_models_verify_option_strings=(-h --help --json)
 _shtab_laguna_tui_models_remove_option_strings=(-h --help --json)
+_shtab_laguna_tui_models_others_option_strings=(-h --help --json)
 _shtab_laguna_tui_models_path_option_strings=(-h --help --json)
 _shtab_laguna_tui_models_convert_option_strings=(-h --help --type --target --repository --revision --license --force)
 _shtab_laguna_tui_models_option_strings=(-h --help)
@@ -120,7 +121,7 @@ _shtab_laguna_tui___scorer_COMPGEN=_shtab_compgen_files
 
 _shtab_laguna_tui_sessions_export___format_choices=(markdown html json)
 _shtab_laguna_tui_sessions_pos_0_choices=(list search rename fork delete export prune)
-_shtab_laguna_tui_models_pos_0_choices=(list info download verify remove path convert)
+_shtab_laguna_tui_models_pos_0_choices=(list info download verify remove others path convert)
 _shtab_laguna_tui_fit___first_choices=(balanced quality speed)
 _shtab_laguna_tui_permissions_pos_0_choices=(list allow deny check)
 _shtab_laguna_tui_mcp_pos_0_choices=(list trust)
@@ -208,6 +209,9 @@ _shtab_laguna_tui_models_remove_pos_0_nargs=1
 _shtab_laguna_tui_models_remove__h_nargs=0
 _shtab_laguna_tui_models_remove___help_nargs=0
 _shtab_laguna_tui_models_remove___json_nargs=0
+_shtab_laguna_tui_models_others__h_nargs=0
+_shtab_laguna_tui_models_others___help_nargs=0
+_shtab_laguna_tui_models_others___json_nargs=0
 _shtab_laguna_tui_models_path_pos_0_nargs=1
 _shtab_laguna_tui_models_path__h_nargs=0
 _shtab_laguna_tui_models_path___help_nargs=0

@@ -50,7 +50,7 @@ function _shtab_laguna_tui_using
   test "$_shtab_laguna_tui_cmdpath" = "$argv"
 end
 
-set -g _shtab_laguna_tui_commands ask sessions 'sessions list' 'sessions search' 'sessions rename' 'sessions fork' 'sessions delete' 'sessions export' 'sessions prune' models 'models list' 'models info' 'models download' 'models verify' 'models remove' 'models path' 'models convert' fit index search map compress permissions 'permissions list' 'permissions allow' 'permissions deny' 'permissions check' trust mcp serve acp setup 'setup gpu' doctor selfcheck bench 'bench ab' eval quantize-drafter keys completions help
+set -g _shtab_laguna_tui_commands ask sessions 'sessions list' 'sessions search' 'sessions rename' 'sessions fork' 'sessions delete' 'sessions export' 'sessions prune' models 'models list' 'models info' 'models download' 'models verify' 'models remove' 'models others' 'models path' 'models convert' fit index search map compress permissions 'permissions list' 'permissions allow' 'permissions deny' 'permissions check' trust mcp serve acp setup 'setup gpu' doctor selfcheck bench 'bench ab' eval quantize-drafter keys completions help
 set -g _shtab_laguna_tui_opts_with_value --adapter --allow --allow-host --allow-origin --compare --constrain --context --deny --draft-length --drafter --first --focus --folder --format --gate --gpu-layers --held --host --hours --index-url --issue --json --keep --keep-sessions --kv --license --limit --machine --markdown --max-steps --max-tokens --min-p --mode --model --out --output --pack --points --port --print --prompts --query --repeat-penalty --repeats --report --repository --resume --revision --samples --schema --scorer --seconds --seed --sessions-limit --set --snapshots-limit --speculation --tag --target --task --temperature --theme --thinking-budget --threads --timeout --title --token-file --tokens --top-k --top-p --type --vary --waiting --wheels
 
 complete -c laguna-tui -e
@@ -200,6 +200,9 @@ complete -c laguna-tui -n '_shtab_laguna_tui_using models verify' -l json -d 'pr
 complete -c laguna-tui -n '_shtab_laguna_tui_using models; and test $_shtab_laguna_tui_npos -eq 0' -a remove -d 'Delete a downloaded model.'
 complete -c laguna-tui -n '_shtab_laguna_tui_using models remove' -s h -l help -d 'show this help message and exit'
 complete -c laguna-tui -n '_shtab_laguna_tui_using models remove' -l json -d 'print JSON'
+complete -c laguna-tui -n '_shtab_laguna_tui_using models; and test $_shtab_laguna_tui_npos -eq 0' -a others -d 'List models that other programs serve or have downloaded on this machine.'
+complete -c laguna-tui -n '_shtab_laguna_tui_using models others' -s h -l help -d 'show this help message and exit'
+complete -c laguna-tui -n '_shtab_laguna_tui_using models others' -l json -d 'print JSON'
 complete -c laguna-tui -n '_shtab_laguna_tui_using models; and test $_shtab_laguna_tui_npos -eq 0' -a path -d 'Print the path of a model'"'"'s file.'
 complete -c laguna-tui -n '_shtab_laguna_tui_using models path' -s h -l help -d 'show this help message and exit'
 complete -c laguna-tui -n '_shtab_laguna_tui_using models path' -l json -d 'print JSON'

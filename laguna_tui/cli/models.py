@@ -15,13 +15,14 @@ from laguna_tui.base.settings import load_settings
 from laguna_tui.base.units import size
 from laguna_tui.cli import convert, models_output
 from laguna_tui.cli.arguments import add_commands, add_json, add_offline, add_quiet
-from laguna_tui.cli.console import print_json, say, warn
+from laguna_tui.cli.console import print_json, say, table, warn
 from laguna_tui.models.catalogue import load_catalogue, named_entry
 from laguna_tui.models.download import Download, DownloadOutcome, with_drafters
 from laguna_tui.models.download_errors import DownloadError
 from laguna_tui.models.entry import ModelEntry, ModelKind, companions
 from laguna_tui.models.hub import Hub
 from laguna_tui.models.store import Store, header_mismatches
+from laguna_tui.session.model_list import list_others
 
 _EPILOG = "exit codes: 0 done, 1 failed or not downloaded, 2 wrong usage, 130 interrupted (run it again to resume)"
 
@@ -38,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_quiet(download)
     _add(actions, "verify", _verify, "read downloaded models again and compare their hashes (default: all)", names="*")
     _add(actions, "remove", _remove, "delete a downloaded model", names=1)
+    _add(actions, "others", _others, "list models that other programs serve or have downloaded on this machine")
     _add(actions, "path", _path, "print the path of a model's file", names=1)
     convert.add_parser(actions)
 
@@ -71,6 +73,19 @@ def _list(arguments: argparse.Namespace) -> int:
         say(models_output.model_table(found))
         say([f"downloaded models are in {store.folder}"])
     return 0
+
+
+def _others(arguments: argparse.Namespace) -> int:
+    """List what Ollama, LM Studio, llama-server and vLLM have on this machine; asks their ports."""
+    found = list_others()
+    if arguments.json:
+        models = [{"model": each.name, "title": each.title, "from": each.fits} for each in found.choices]
+        print_json({"models": models, "left_out": dict(found.left_out), "searched": list(found.searched)}, indent=2)
+    else:
+        rows = [(each.name, size(each.size) if each.size else "", each.fits) for each in found.choices]
+        say(table([("MODEL", "SIZE", "FROM"), *rows]) if rows else ())
+        say(filter(None, [found.summary("laguna-tui --model FILE.gguf")]))
+    return 0 if found.choices else ExitCode.FAILED
 
 
 def _info(arguments: argparse.Namespace) -> int:

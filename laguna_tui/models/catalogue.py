@@ -32,6 +32,15 @@ _CORRECT = "correct the file or move it away"
 _LIMIT_BYTES = 1 << 20
 
 
+class NotDownloadedError(UserError):
+    """A model of the catalogue is not on this machine and can be downloaded. name: of the model."""
+
+    def __init__(self, entry: ModelEntry) -> None:
+        how = f"download it (laguna-tui models download {entry.name}), or pass the path of its GGUF: --model FILE.gguf"
+        super().__init__(f"{entry.title} is not on this machine; {how}")
+        self.name = entry.name
+
+
 def load_catalogue(path: Path | None = None, own: Path | None = None) -> dict[str, ModelEntry]:
     """Return every entry of `models.toml` by name, with the user's file merged over the shipped one.
 
@@ -113,8 +122,9 @@ def _from_store(entry: ModelEntry, catalogue: Mapping[str, ModelEntry], store: "
     shelf = store or Store()
     path = shelf.path(entry)
     if path is None:
-        how = f"download it (laguna-tui models download {entry.name}), or " if entry.source is not None else ""
-        raise UserError(f"{entry.title} is not on this machine; {how}pass the path of its GGUF: --model FILE.gguf")
+        if entry.source is not None:
+            raise NotDownloadedError(entry)
+        raise UserError(f"{entry.title} is not on this machine; pass the path of its GGUF: --model FILE.gguf")
     drafters = (shelf.path(drafter) for drafter in companions(entry, catalogue, ModelKind.DRAFTER))
     return replace(entry, path=path, drafter=entry.drafter or next(filter(None, drafters), None))
 

@@ -1,15 +1,19 @@
-"""Finds GGUFs that Ollama and LM Studio have downloaded, to be opened in place. Reads names only; opens no model."""
+"""Finds GGUFs that Ollama, LM Studio and llama.cpp have downloaded, to be opened in place. Reads headers only."""
 
 import json
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
+from typing import NamedTuple
 
+from laguna_engine.errors import ModelFileError
 from laguna_engine.files import read_small_file
+from laguna_engine.gguf import header
 
 _MOST = 64
 """Models of one store that are listed."""
@@ -29,25 +33,55 @@ class FoundFile:
     size: int
 
 
-def found_files(home: Path | None = None) -> tuple[FoundFile, ...]:
-    """Return the model files of other programs, by owner and title.
+class Stores(NamedTuple):
+    """The folders in which other programs have their models."""
 
-    home: the user's home folder; None for this process's.
-    """
+    ollama: Path
+    lm_studio: tuple[Path, ...]
+    llama_cpp: Path
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The folders, for the user."""
+        return tuple(map(str, (self.ollama, *self.lm_studio, self.llama_cpp)))
+
+
+def other_stores(home: Path | None = None) -> Stores:
+    """Return where to look. home: the user's home folder; None for this process's."""
     base = home or Path.home()
-    ollama = Path(os.environ["OLLAMA_MODELS"]) if "OLLAMA_MODELS" in os.environ else base / ".ollama" / "models"
-    stores = (base / ".lmstudio" / "models", base / ".cache" / "lm-studio" / "models")
-    studio = (each for store in stores for each in islice(_lm_studio(store), _MOST))
-    return (*sorted(islice(_ollama(ollama), _MOST), key=attrgetter("title")), *sorted(studio, key=attrgetter("title")))
+    caches = base / "Library" / "Caches" if sys.platform == "darwin" else base / ".cache"
+    return Stores(
+        Path(os.environ["OLLAMA_MODELS"]) if "OLLAMA_MODELS" in os.environ else base / ".ollama" / "models",
+        (base / ".lmstudio" / "models", base / ".cache" / "lm-studio" / "models"),
+        Path(os.environ["LLAMA_CACHE"]) if "LLAMA_CACHE" in os.environ else caches / "llama.cpp",
+    )
 
 
-def _lm_studio(store: Path) -> Iterator[FoundFile]:
-    """Yield LM Studio's files, publisher/model/file.gguf; the first part stands for a model in parts."""
-    for path in islice(_below(store, 3), _LOOKED_AT):
+def found_files(home: Path | None = None) -> tuple[FoundFile, ...]:
+    """Return the model files of other programs, by owner and title. home: as of `other_stores`."""
+    stores = other_stores(home)
+    found = [list(islice(_ollama(stores.ollama), _MOST))]
+    found.append([each for store in stores.lm_studio for each in islice(_ggufs(store, 3, "LM Studio"), _MOST)])
+    found.append(list(islice(_ggufs(stores.llama_cpp, 1, "llama.cpp"), _MOST)))
+    return tuple(each for files in found for each in sorted(files, key=attrgetter("title")))
+
+
+def why_unusable(path: Path) -> str:
+    """Return why a model file cannot be opened to chat, without its path; empty if its header allows it."""
+    try:
+        header.check_chat(path)
+    except ModelFileError as error:
+        return str(error).removeprefix(f"{path}: ")
+    return ""
+
+
+def _ggufs(store: Path, depth: int, owner: str) -> Iterator[FoundFile]:
+    """Yield the files of a store, at most `depth` folders down; the first part stands for a model in parts."""
+    for path in islice(_below(store, depth), _LOOKED_AT):
         name = path.name.lower()
         whole = "-of-" not in name or "-00001-of-" in name
         if name.endswith(".gguf") and whole and not name.startswith("mmproj"):
-            yield from _found(path, path.stem, "LM Studio")
+            yield from _found(path, path.stem, owner)
 
 
 def _ollama(store: Path) -> Iterator[FoundFile]:

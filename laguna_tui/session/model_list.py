@@ -3,6 +3,7 @@
 Opens no model; reads names, sizes, headers and free memory.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from laguna_tui.models.entry import ModelEntry, ModelKind
 from laguna_tui.models.fit import model_to_fit, plan_in_words
 from laguna_tui.models.remote_entry import is_url, remote_entry
 from laguna_tui.models.store import ModelState, Store
-from laguna_tui.session.values import Here, ModelChoice
+from laguna_tui.session.values import Here, ModelChoice, OtherModels
 
 _HERE = {
     ModelState.BUNDLED: Here.READY,
@@ -30,16 +31,39 @@ _HERE = {
 }
 SMALL = "runs on any machine"
 UNKNOWN = "too little is known about it"
+_NO_FAILURES: Mapping[str, str] = {}
 
 
-def list_models(settings: Settings, holds: Mapping[str, int], store: Store | None = None) -> tuple[ModelChoice, ...]:
-    """Return the catalogue's models, and the open file if it is not among them.
+def list_models(
+    settings: Settings,
+    holds: Mapping[str, int],
+    store: Store | None = None,
+    *,
+    is_open: bool = True,
+    failed: Mapping[str, str] = _NO_FAILURES,
+) -> tuple[ModelChoice, ...]:
+    """Return the catalogue's models, and the chosen file if it is not among them.
 
     Args:
-        settings: the user's.
+        settings: the user's; they say which model is chosen.
         holds: bytes that the open model takes, by device: they are free once it is closed.
         store: the models on disk; None for the user's.
+        is_open: whether the chosen model is open.
+        failed: why models did not open in this session, by name.
     """
+    found = _list_models(settings, holds, store)
+    return tuple(
+        replace(
+            each,
+            current=each.current and is_open,
+            fits=f"did not open: {failed[each.name]}" if each.name in failed else each.fits,
+            runs=False if each.name in failed else each.runs,
+        )
+        for each in found
+    )
+
+
+def _list_models(settings: Settings, holds: Mapping[str, int], store: Store | None) -> tuple[ModelChoice, ...]:
     catalogue, shelf, machine = load_catalogue(), store or Store(), freed(read_machine(), holds)
     targets = [entry for entry in catalogue.values() if entry.kind is ModelKind.TARGET]
     found = [_choice(entry, catalogue, shelf, settings, machine) for entry in targets]
@@ -53,26 +77,29 @@ def list_models(settings: Settings, holds: Mapping[str, int], store: Store | Non
     return (own, *found)
 
 
-def list_others(home: Path | None = None) -> tuple[ModelChoice, ...]:
+def list_others(home: Path | None = None) -> OtherModels:
     """Return what other programs have on this machine: models that they serve, and model files in their stores.
 
-    Asks their ports on loopback, so only where the user wants to know; takes two seconds at most.
+    Asks their ports on loopback, so only where the user wants to know; takes a few seconds at most.
 
     Args:
         home: the user's home folder; None for this process's.
     """
-    from laguna_tui.backends.endpoint import loopback_models
-    from laguna_tui.models.other_stores import found_files
+    from laguna_tui.backends.endpoint import LOOPBACK_PORTS, loopback_models
+    from laguna_tui.models.other_stores import found_files, other_stores, why_unusable
 
-    served = (
+    served = [
         ModelChoice(f"{each.url}#{each.name}", each.name, Here.REMOTE, f"served here by {each.owner}")
         for each in loopback_models()
-    )
-    files = (
+    ]
+    files = {each: why_unusable(each.path) for each in found_files(home)}
+    usable = (
         ModelChoice(str(each.path), each.title, Here.READY, f"a file of {each.owner}", size=each.size)
-        for each in found_files(home)
+        for each, reason in files.items()
+        if not reason
     )
-    return (*served, *files)
+    ports = tuple(f"{owner} (port {port})" for port, owner in LOOPBACK_PORTS.items())
+    return OtherModels((*served, *usable), Counter(filter(None, files.values())), (*ports, *other_stores(home).shown))
 
 
 def _endpoint(entry: ModelEntry, *, current: bool) -> ModelChoice:

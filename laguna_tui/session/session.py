@@ -6,7 +6,7 @@ llama.cpp is loaded only when the session is opened, so that a screen can be the
 import contextlib
 import os
 import time
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -27,7 +27,7 @@ from laguna_tui.session.permissions import PermissionSettings
 from laguna_tui.session.recorder import Recorder
 from laguna_tui.session.saved_sessions import SavedSessions
 from laguna_tui.session.session_parts import SessionParts, SessionServices
-from laguna_tui.session.values import ModelChoice, SessionInfo, SessionOptions
+from laguna_tui.session.values import ModelChoice, OtherModels, SessionInfo, SessionOptions
 from laguna_tui.store.events import SteeringReturned, SteeringSent
 
 if TYPE_CHECKING:
@@ -146,7 +146,8 @@ class Session:
         agent_options(self.slot.selection.settings, self.slot.selection.entry)
         self.permissions.opened()
         try:
-            self.slot.open(progress)
+            with self.models.opening(self.models.name):
+                self.slot.open(progress)
             return replace(self.info(), resumed=self.sessions.resume_chosen())
         except BaseException:
             self.close()
@@ -459,10 +460,25 @@ class Folder:
 
 
 class Models:
-    """Which model answers, and how it decodes. The session's thread, except `choices` and `others`."""
+    """Which model answers, and how it decodes. The session's thread, except `choices` and `others`.
+
+    Attributes:
+        failed: why models did not open in this session, by name.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self.failed: dict[str, str] = {}
+
+    @contextlib.contextmanager
+    def opening(self, name: str) -> Iterator[None]:
+        """Note whether the model of this name opens in this block."""
+        try:
+            yield
+        except (EngineError, UserError) as error:
+            self.failed[name] = str(error)
+            raise
+        self.failed.pop(name, None)
 
     @property
     def name(self) -> str:
@@ -474,9 +490,11 @@ class Models:
         from laguna_tui.session.model_list import list_models
 
         slot = self._session.slot
-        return list_models(slot.selection.settings, slot.opened_as.report.holds if slot.opened_as else {})
+        holds = slot.opened_as.report.holds if slot.opened_as else {}
+        is_open = slot.backend is not None
+        return list_models(slot.selection.settings, holds, is_open=is_open, failed=self.failed)
 
-    def others(self) -> tuple[ModelChoice, ...]:
+    def others(self) -> OtherModels:
         """Return what other programs serve or store on this machine. Asks their ports, for two seconds at most."""
         from laguna_tui.session.model_list import list_others
 
@@ -498,7 +516,8 @@ class Models:
             slot.selection = selection
             return session.open(progress)
         slot.healthy()
-        slot.replace(selection, lambda backend, of: parts.use_model(backend, of, slot.mode), progress)
+        with self.opening(wanted):
+            slot.replace(selection, lambda backend, of: parts.use_model(backend, of, slot.mode), progress)
         session.sessions.note_model()
         return session.info()
 

@@ -3,8 +3,8 @@
 All texts are raw: a front end passes them through `laguna_tui.base.text`.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from laguna_engine.config import Speculation
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import AgentEvent, Asked
+from laguna_tui.base.units import plural
 from laguna_tui.store.session_summary import SessionSummary
 
 if TYPE_CHECKING:
@@ -177,6 +178,35 @@ class ModelChoice:
     size: int | None = None
     have: int = 0
     current: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OtherModels:
+    """What other programs have on this machine.
+
+    Attributes:
+        choices: models that can be opened.
+        left_out: why files are not among them, with the number of files.
+        searched: where they were looked for: the programs' ports, then folders.
+    """
+
+    choices: tuple[ModelChoice, ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    searched: tuple[str, ...] = ()
+
+    def summary(self, how_to_open: str) -> str:
+        """Return what was searched if nothing was found, and what was left out; empty if there is nothing to say.
+
+        how_to_open: how the user opens another file here.
+        """
+        said = []
+        if not self.choices:
+            said.append(f"Nothing found. Searched: {', '.join(self.searched)}.")
+        for reason, count in self.left_out.items():
+            said.append(f"Left out ({count} {plural(count, 'file')}): {reason.rstrip('.')}.")
+        if not self.choices:
+            said.append(f"Start one of these programs and look again, or open a file: {how_to_open}")
+        return " ".join(said)
 
 
 @dataclass(frozen=True, slots=True)

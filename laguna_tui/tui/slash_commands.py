@@ -72,6 +72,10 @@ COMMANDS = (
     ),
     Command("Model", "Choose the model", "models.choose", "/model", "NAME|FILE|URL", "f7", ("/models",)),
     Command("Set up", "Download the model that suits this machine", "models.set_up", "/setup", "", "f8"),
+    Command(
+        "Models of other programs", "Use a model that Ollama, LM Studio, llama-server or vLLM has here",
+        "models.choose_other", key="f12", name="other-models",
+    ),
     Command("Mode", "Show or change what is done without asking", "modes.use", "/mode", "ask|accept-edits|plan|auto"),
     Command("Undo", "Undo the last message: its files and its answer", "history.undo", "/undo"),
     Command("Redo", "Redo what was undone last", "history.redo", "/redo"),

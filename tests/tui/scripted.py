@@ -42,7 +42,7 @@ from laguna_tui.base.permission_request import CommandProposal, Decision, Permis
 from laguna_tui.base.settings import Settings
 from laguna_tui.repo.files.workspace import Workspace
 from laguna_tui.session.session import Chat, Models, Session
-from laguna_tui.session.values import ModelChoice, SessionInfo
+from laguna_tui.session.values import ModelChoice, OtherModels, SessionInfo
 
 IDENTICAL = ReplayCheck(412, 412, None, 3.2)
 Step = AgentEvent | Exception | threading.Event | ChangeProposal | PermissionRequest
@@ -165,8 +165,9 @@ class PlayedModels(Models):
     """
 
     def __init__(self, session: "PlayedSession", listed: Sequence[ModelChoice]) -> None:
-        self._session, self.listed = session, listed
-        self.found: Sequence[ModelChoice] = ()
+        super().__init__(session)
+        self.listed = listed
+        self.found = OtherModels(searched=("Ollama (port 11434)", "/home/user/.ollama/models"))
         self.looked = 0
         self.switched: list[str] = []
         self.error: Exception | None = None
@@ -174,9 +175,9 @@ class PlayedModels(Models):
     def choices(self) -> tuple[ModelChoice, ...]:
         return tuple(self.listed)
 
-    def others(self) -> tuple[ModelChoice, ...]:
+    def others(self) -> OtherModels:
         self.looked += 1
-        return tuple(self.found)
+        return self.found
 
     def switch(self, wanted: str, progress: Callable[[LoadProgress], None]) -> SessionInfo:
         progress(LoadProgress("loading the weights", 0.5))

@@ -1,9 +1,11 @@
 """Opens the model picker, the setup and the fit screen, runs the background download, and changes the model."""
 
+from collections.abc import Sequence
 from functools import partial
 
 from textual.timer import Timer
 
+from laguna_tui.models.catalogue import NotDownloadedError
 from laguna_tui.models.model_setup import ModelSetup, SetupOffer
 from laguna_tui.session.values import Here, ModelChoice
 from laguna_tui.tui.chat_app import ChatApp
@@ -47,11 +49,16 @@ class ModelController(Controller):
         if wanted:
             self.change(wanted)
             return
-        self._app.push_screen(ModelPicker(self._models.choices), self._chosen)
+        self._app.push_screen(ModelPicker(lambda: (self._models.choices(), "")), self._chosen)
 
     def choose_other(self) -> None:
         """Show the models that other programs serve or store on this machine; their ports are queried."""
-        self._app.push_screen(ModelPicker(self._models.others), self._chosen)
+
+        def find() -> tuple[Sequence[ModelChoice], str]:
+            others = self._models.others()
+            return others.choices, others.summary("/model FILE.gguf")
+
+        self._app.push_screen(ModelPicker(find, "Models of other programs"), self._chosen)
 
     def change(self, wanted: str) -> None:
         """Change the model as soon as the session is free."""
@@ -64,7 +71,12 @@ class ModelController(Controller):
         controller.change("model", partial(self._change, wanted))
 
     async def _change(self, wanted: str) -> None:
-        self._app.show_model(await self._app.controller.load(partial(self._models.switch, wanted), "weights"))
+        try:
+            info = await self._app.controller.load(partial(self._models.switch, wanted), "weights")
+        except NotDownloadedError as error:
+            self.set_up(error.name)
+        else:
+            self._app.show_model(info)
 
     def show_fit(self, name: str = "") -> None:
         """Show which contexts and caches of a model fit here."""
@@ -110,11 +122,5 @@ class ModelController(Controller):
             self.change(choice.name)
         elif choice.here is Here.NOWHERE:
             notify(self._app, f"{choice.title} cannot be downloaded. Open its file: /model FILE.gguf", "warning")
-        elif self._model_setup is None:
-            notify(
-                self._app,
-                f"{choice.title} is not downloaded. Download it: laguna-tui models download {choice.name}",
-                "warning",
-            )
         else:
             self.set_up(choice.name)

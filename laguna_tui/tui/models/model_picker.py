@@ -31,15 +31,18 @@ _FRAME = 7
 
 
 class ModelPicker(Modal[ModelChoice | None]):
-    """Returns the chosen model, or None. `find` lists the models; it is slow and runs in a worker."""
+    """Returns the chosen model, or None.
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,Q,f7", "dismiss", "Close")]
+    `find` lists the models and returns a sentence about the list, which may be empty; it is slow and runs in a worker.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,Q,f7,f12", "dismiss", "Close")]
     WIDTH = 76
-    heading, hints = "Models", ("Enter chooses · Esc closes",)
+    hints = ("Enter chooses · Esc closes",)
 
-    def __init__(self, find: Callable[[], Sequence[ModelChoice]]) -> None:
+    def __init__(self, find: Callable[[], tuple[Sequence[ModelChoice], str]], heading: str = "Models") -> None:
         super().__init__()
-        self._find = find
+        self._find, self.heading = find, heading
         self._choices: Sequence[ModelChoice] = ()
 
     def content(self) -> ComposeResult:
@@ -48,14 +51,14 @@ class ModelPicker(Modal[ModelChoice | None]):
 
     @work
     async def on_mount(self) -> None:
-        problem = ""
         try:
-            self._choices = await asyncio.to_thread(self._find)
+            self._choices, said = await asyncio.to_thread(self._find)
         except Exception as error:
-            problem = error_sentence(error)
+            said = error_sentence(error)
         found, text, options = self._choices, self.query_one(Static), self.query_one(OptionList)
-        text.display = bool(problem)
-        text.update(Content(problem))
+        text.display = bool(said)
+        text.update(Content(sanitize_line(said)))
+        options.display = bool(found)
         room = max(MIN_WIDTH, self.outer_width - _FRAME)
         options.add_options([Option(Content.assemble(*_parts(choice, room))) for choice in found])
         options.highlighted = next(

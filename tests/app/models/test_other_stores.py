@@ -4,7 +4,10 @@ import json
 
 import pytest
 
+from laguna_tui.base.paths import data_root
+from laguna_tui.cli import main
 from laguna_tui.models.other_stores import found_files
+from laguna_tui.session.model_list import list_others
 from tests.app.odd_files import odd
 
 GGUF = b"GGUF" + bytes(60)
@@ -13,6 +16,7 @@ GGUF = b"GGUF" + bytes(60)
 @pytest.fixture(autouse=True)
 def _no_variable(monkeypatch):
     monkeypatch.delenv("OLLAMA_MODELS", raising=False)
+    monkeypatch.delenv("LLAMA_CACHE", raising=False)
 
 
 def put(path, data=GGUF):
@@ -69,3 +73,34 @@ def test_a_blob_that_is_not_a_model_file_is_skipped_at_once(tmp_path, make):
     (store / "blobs").mkdir()
     make(store / "blobs" / "sha256-0123abc")
     assert found_files(tmp_path) == ()
+
+
+def test_files_that_llama_cpp_downloaded_are_found(tmp_path, monkeypatch):
+    monkeypatch.setenv("LLAMA_CACHE", str(tmp_path / "cache"))
+    put(tmp_path / "cache" / "qwen3.gguf")
+    (found,) = found_files(tmp_path)
+    assert (found.title, found.owner) == ("qwen3", "llama.cpp")
+
+
+def test_only_files_that_open_are_listed_and_the_others_are_counted_with_the_reason(tmp_path, monkeypatch):
+    monkeypatch.setattr("laguna_tui.backends.endpoint.loopback_models", lambda: ())
+    store = tmp_path / ".lmstudio" / "models" / "owner" / "model"
+    nano = data_root() / "assets/nano"
+    for name in ("laguna-nano.gguf", "laguna-nano-dflash.gguf"):
+        put(store / name, (nano / name).read_bytes())
+    put(store / "torn.gguf")
+    put(store / "torn too.gguf")
+    found = list_others(tmp_path)
+    assert [each.title for each in found.choices] == ["laguna-nano"]
+    assert sorted(found.left_out.values()) == [1, 2]
+    assert str(tmp_path / ".ollama/models") in found.searched
+    assert "Ollama (port 11434)" in found.searched
+
+
+def test_where_nothing_is_found_the_places_and_what_to_do_are_said(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("laguna_tui.backends.endpoint.loopback_models", lambda: ())
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert main.main(["models", "others"]) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.startswith("Nothing found. Searched: llama-server (port 8080), Ollama (port 11434), ")
+    assert said.endswith("Start one of these programs and look again, or open a file: laguna-tui --model FILE.gguf")

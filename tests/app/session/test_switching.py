@@ -141,7 +141,12 @@ def test_after_a_model_that_could_not_be_opened_at_all_another_can(tmp_path, tin
     session = Session(Settings(model=str(broken), context=8192, threads=1, max_tokens=8), tmp_path)
     with pytest.raises(EngineError):
         session.open(quiet)
+    first, *others = session.models.choices()
+    assert (first.name, first.current, first.runs) == (str(broken), False, False)
+    assert first.fits.startswith(f"did not open: {broken}: is GGUF version 0, ")
+    assert not any(choice.current for choice in others)
     assert session.models.switch(str(tiny_model_path), quiet).context_size == 8192
+    assert [choice.name for choice in session.models.choices() if choice.current] == [str(tiny_model_path)]
     assert isinstance(list(session.chat.ask("hello"))[-1], TurnFinished)
     session.close()
 

@@ -3,8 +3,11 @@
 from dataclasses import replace
 
 import pytest
+from textual.widgets import Static
 
 from laguna_tui.base.errors import UserError
+from laguna_tui.models.catalogue import NotDownloadedError, load_catalogue
+from laguna_tui.session.values import OtherModels
 from laguna_tui.tui.models.background_download import DownloadStage
 from tests.tui.models.test_model_picker import CHOICES
 from tests.tui.pilot import ask, ready, running, screen, transcript, until
@@ -308,12 +311,35 @@ async def test_its_letters_count_in_either_case():
 
 async def test_models_of_other_programs_are_looked_for_on_the_users_wish_alone():
     app_session = session()
-    app_session.models.found = [replace(CHOICES[1], name="http://127.0.0.1:11434/v1#qwen3", title="qwen3")]
+    qwen = replace(CHOICES[1], name="http://127.0.0.1:11434/v1#qwen3", title="qwen3")
+    app_session.models.found = OtherModels((qwen,), {"its vocabulary has no end of a turn": 2})
     async with running(app_session, model_setup=ScriptedModelSetup()) as (app, pilot):
         await opened(app, pilot)
         assert app_session.models.looked == 0
         await pilot.press("f12")
         await until(pilot, lambda: "qwen3" in screen(app))
+        assert "Left out (2 files): its vocabulary has no end of a turn." in screen(app)
         assert app_session.models.looked == 1
         await pilot.press("enter")
         await until(pilot, lambda: app_session.models.switched == ["http://127.0.0.1:11434/v1#qwen3"])
+
+
+async def test_the_list_of_other_programs_says_where_it_looked_and_what_to_do():
+    async with running(session()) as (app, pilot):
+        await ready(app, pilot)
+        await pilot.press("f12")
+        await until(pilot, lambda: "Nothing found." in screen(app))
+        assert app.screen.query_one(Static).visual.plain == (
+            "Nothing found. Searched: Ollama (port 11434), /home/user/.ollama/models. Start one of these programs and "
+            "look again, or open a file: /model FILE.gguf"
+        )
+
+
+async def test_a_model_that_is_named_and_not_downloaded_leads_to_its_download():
+    app_session = session()
+    app_session.models.error = NotDownloadedError(load_catalogue()["xs-2.1"])
+    async with running(app_session, model_setup=ScriptedModelSetup()) as (app, pilot):
+        await ready(app, pilot)
+        app.prompt.replace_text("/model xs-2.1")
+        await pilot.press("enter")
+        await until(pilot, lambda: "This machine" in screen(app))
