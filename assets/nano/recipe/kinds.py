@@ -37,7 +37,17 @@ _EXPLAINS = re.compile(
 )
 _IN_FILE = re.compile(r",? ?\b(?:in|of|from|inside|within|throughout|across|for) (?:the |our )?(?:file |module )?\{f\}")
 routed, spoken = tables("routed"), tables("spoken")
-_NEW = (Kind.WHERE, Kind.MEMBERS, Kind.SUBCLASSES, Kind.BASES, Kind.FAMILY, Kind.CONCEPT, Kind.FILES, Kind.EXPLAIN)
+_NEW = (
+    Kind.WHERE,
+    Kind.TAKES,
+    Kind.MEMBERS,
+    Kind.SUBCLASSES,
+    Kind.BASES,
+    Kind.FAMILY,
+    Kind.CONCEPT,
+    Kind.FILES,
+    Kind.EXPLAIN,
+)
 
 
 def wordings(rng: random.Random) -> Iterator[tuple[str, Kind]]:
@@ -55,14 +65,17 @@ def wordings(rng: random.Random) -> Iterator[tuple[str, Kind]]:
         for text in getattr(routed, kind.name):
             times = DRAWS * 4 if "{t}" in text else DRAWS
             yield from ((filled(text, rng), kind) for _ in range(times))
+    for ask in routed.FILE_ASKS:
+        yield from ((ask.replace("{x}", thing), Kind.FILES) for thing in rng.sample(routed.FILE_THINGS, DRAWS * 3))
     for name, texts in TALK.items():
-        for text in texts:
-            kind = Kind.TALK if name != "other" else Kind.WORK
-            if name == "other" and "{" in text and _EXPLAINS.match(text):
-                kind = Kind.EXPLAIN
-            elif name == "other" and "{m}" in text:
-                kind = Kind.RENAME
-            yield text, kind
+        yield from ((text, Kind.TALK if name != "other" else beyond(text)) for text in texts)
+
+
+def beyond(text: str) -> Kind:
+    """Return the kind of a wording that the model declines: some ask for an explanation, or for a rename."""
+    if "{" in text and _EXPLAINS.match(text):
+        return Kind.EXPLAIN
+    return Kind.RENAME if "{m}" in text else Kind.WORK
 
 
 def filled(text: str, rng: random.Random) -> str:

@@ -29,6 +29,8 @@ from laguna_tui.repo.syntax.languages import DefinitionKind, is_code
 _RANKED = 40
 # A slip changes at most one letter of a name this long, and two of a longer one.
 _ONE_SLIP, _TWO_SLIPS = 4, 9
+# Of the words of a name: one with at most so many letters has no slips, and one with fewer than so many has one.
+_SHORT, _LONG = 3, 6
 _CONSTRUCTORS = ("__init__", "__new__", "constructor", "initialize")
 _BASES = re.compile(
     r"\((?P<python>.*)\)|\b(?:extends|implements)\b(?P<java>.*)|(?<!:):(?!:)(?P<cpp>.*)|<\s*(?P<ruby>[A-Z].*)"
@@ -108,8 +110,9 @@ class FolderIndex:
         near: dict[int, list[str]] = {}
         for other, names in self._foldings.items():
             if abs(len(other) - len(letters)) <= allowed and any(piece in other for piece in pieces):
-                near.setdefault(_slips(letters, other, allowed), []).extend(names)
-        least = min(near, default=allowed + 1)
+                alike = [name for name in names if _is_slip(parts(written), parts(name))]
+                near.setdefault(_slips(letters, other, allowed), []).extend(alike)
+        least = min((slips for slips, names in near.items() if names), default=allowed + 1)
         return self._preferred(near[least]) if least <= allowed else []
 
     def similar(self, written: str) -> list[SymbolMatch]:
@@ -248,6 +251,14 @@ def _bases(scope: SymbolMatch) -> list[str]:
 def _without_arguments(text: str) -> str:
     """Return a list of bases without their type arguments and keywords."""
     return re.sub(r"\w+\s*=\s*[^,]+|\[[^\]]*\]*|<[^>]*>*", "", text)
+
+
+def _is_slip(written: Sequence[str], name: Sequence[str]) -> bool:
+    """Return whether the words of a name may be those of another with slips: a short word is more often another one."""
+    if len(written) != len(name):
+        return True
+    most = [0 if len(word) <= _SHORT else 1 if len(word) < _LONG else 2 for word in name]
+    return all(_slips(a, b, allowed) <= allowed for a, b, allowed in zip(written, name, most, strict=True))
 
 
 def _slips(first: str, second: str, allowed: int) -> int:

@@ -48,6 +48,11 @@ _RENAMES = re.compile(
     r"|alter|modif|transform|rebrand|retitle|relabel|refactor|spell|\bcorrect|\bdub|supersed|formerly|used to",
     re.IGNORECASE,
 )
+_RENAME_VERB = re.compile(
+    r"renam|benenn|重命名|\b(?:replac|chang|swap|substitut|convert|refactor|rebrand|relabel|retitl)|\bturn\b|\bcall\b|->|=>|→|\bs/",
+    re.IGNORECASE,
+)
+"""Words of a request for a rename that is made without the model."""
 _PHRASED = re.compile(
     r"(?:(?:Defined|Used|Tested) here:|`[^`\n]+` defines:|Several files match:)(?:\n\d\. .*)+(?:\nand (?:\d+ )?more\.)?"
 )
@@ -230,7 +235,7 @@ class RenameRules:
 
 def renamed(message: UserMessage) -> tuple[str, str] | None:
     """Return the old and the new name of a request for a rename; None if it is none, or is not clear."""
-    text = message.text if _RENAMES.search(message.text) else ""
+    text = message.text if _RENAME_VERB.search(message.text) else ""
     for path in message.files:
         text = re.sub(IN_FILE.format(re.escape(path)), " ", text)
     names = dict.fromkeys((*message.quoted, *NAME.findall(text)))

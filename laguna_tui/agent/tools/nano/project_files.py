@@ -39,6 +39,7 @@ class Topic:
     path: str
     lines: tuple[re.Pattern[str], ...] = ()
     answer: str = "lines"
+    distinct: bool = False
 
 
 @cache
@@ -53,6 +54,7 @@ def topics() -> tuple[Topic, ...]:
             each["path"],
             tuple(re.compile(line, ignore) for line in each.get("lines", ())),
             each.get("answer", "lines"),
+            each.get("distinct", False),
         )
         for each in table
     )
@@ -62,6 +64,12 @@ def answer(text: str, folder: FolderIndex) -> str:
     """Return the answer to a question about the project's files; empty if it is about no topic."""
     topic = next((topic for topic in topics() if topic.cue.search(text)), None)
     return _ANSWERS[topic.answer](folder, topic) if topic else ""
+
+
+def named(text: str, folder: FolderIndex) -> str:
+    """Return the answer to a question that names a file which projects have, whatever else it says; else nothing."""
+    topic = next((topic for topic in topics() if topic.cue.search(text)), None)
+    return answer(text, folder) if topic and topic.distinct else ""
 
 
 def contents(folder: FolderIndex, path: str) -> list[str]:

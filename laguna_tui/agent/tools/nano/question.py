@@ -11,9 +11,9 @@ WORD = re.compile(r"(?<!['’\w.])[^\W\d]\w*(?!['’\w])")
 NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _SUFFIXES = "py|pyi|pyx|c|h|cc|cpp|hpp|js|jsx|mjs|ts|tsx|go|rs|java|md|rst|txt|toml|cfg|ini|json|ya?ml|html?|css|sh|sql"
 PATH = re.compile(rf"(?<![\w.@+-])(?:[\w.@+-]*/[\w./@+-]*\w|[\w-]+(?:\.[\w-]+)*\.(?:{_SUFFIXES})\b(?!\())")
-_SUBJECT = re.compile(
-    r"\b(?:where(?: is|'s| are)|who (?:calls|uses)|what does|tests? (?:cover|covers|for|of)|pass (?:to|into)"
-    r"|(?:definition|signature|callers|users|arguments|parameters|use) of)\s+([^\W\d]\w*)",
+SUBJECT = re.compile(
+    r"\b(?:where(?:s| is|'s| are)|who (?:calls|uses)|what (?:does|calls|uses)|tests? (?:cover|covers|for|of)"
+    r"|pass (?:to|into)|(?:definition|signature|callers|users|arguments|parameters|use) of)\s+([^\W\d]\w*)",
     re.IGNORECASE,
 )
 """What a question asks about, if that is a word like any other."""
@@ -91,7 +91,7 @@ class UserMessage:
     def words(self) -> list[str]:
         """Words that are not typical of questions, and may be names."""
         words = [word for word in WORD.findall(self._plain) if word.lower() not in ASKING]
-        return words or [word for word in _SUBJECT.findall(self._plain) if word.lower() not in STOP_WORDS]
+        return words or [word for word in SUBJECT.findall(self._plain) if word.lower() not in STOP_WORDS]
 
     @property
     def refers(self) -> bool:

@@ -26,7 +26,7 @@ from laguna_tui.agent.tools.nano.subjects import ABOUT_NAMES, Asked, Subject, ca
 from laguna_tui.base.paths import escaped
 from laguna_tui.base.units import plural
 from laguna_tui.repo.files.relative_paths import is_prose, is_test
-from laguna_tui.repo.search.identifiers import STOP_WORDS
+from laguna_tui.repo.search.identifiers import STOP_WORDS, looks_like_code
 from laguna_tui.repo.search.symbol_search import SymbolMatch
 from laguna_tui.repo.syntax.languages import DefinitionKind
 
@@ -65,8 +65,13 @@ _FRAME = STOP_WORDS | frozenset(
 _WORDS = re.compile(r"(?<!['’])\w+(?!['’])")
 _MASK = re.compile(r"\{[nf]\}")
 _QUESTION = re.compile(
-    r"^\W*(?:where|wheres|which|what|whats|who|is there|are there|does|do we|find|show|search|look|any"
+    r"^\W*(?:where|wheres|which|what|whats|who|why|how|is there|are there|does|do we|find|show|search|look|any"
     r"|(?:the )?(?:code|place|part|function|class|logic)\b)",
+    re.IGNORECASE,
+)
+_EDITS = re.compile(
+    r"^\W*(?:please |can you |could you )*(?:add|bump|change|create|delete|edit|extend|fix|generate|make|move|remove"
+    r"|rename|rewrite|translate|update|write)\b",
     re.IGNORECASE,
 )
 _WHY = re.compile(r"^\W*(?:why|how(?! many| much)|explain)\b", re.IGNORECASE)
@@ -339,7 +344,7 @@ def _undefined(subject: Subject, folder: FolderIndex) -> str:
 def _nowhere(subject: Subject, folder: FolderIndex) -> str:
     """Return that no file has a name: how many were searched, and which names are like it."""
     count = len(folder.paths)
-    said = f"Nothing here is called `{escaped(subject.written)}`: no line of {count:,} {plural(count, 'file')} has it."
+    said = f"Nothing is called `{escaped(subject.written)}` here: no line of {count:,} {plural(count, 'file')} has it."
     lines = folder.listed(folder.similar(subject.written))
     return "\n".join([said, *(["The nearest names:", *numbered(lines, _SUBJECTS)] if lines else [])])
 
@@ -422,6 +427,8 @@ def _about_code(asked: Asked, folder: FolderIndex) -> Route | None:
     if asked.kind in (Kind.FILES, Kind.OUTLINE, Kind.TESTS) and (found := project_files.answer(asked.english, folder)):
         return Route(found)
     away = asked.kinds[Kind.TALK] + asked.kinds[Kind.WORK] + asked.kinds[Kind.DOCSTRING] + asked.kinds[Kind.RENAME]
+    if away > _SEARCHED and not _EDITS.match(asked.text) and (found := project_files.named(asked.english, folder)):
+        return Route(found)
     foreign = asked.english.split() != asked.text.split()
     if away > 1 - _SEARCHED and not (foreign or _QUESTION.match(asked.text)):
         return None
@@ -505,6 +512,9 @@ def _rename(asked: Asked, message: UserMessage, folder: FolderIndex) -> Route | 
     if pair is None:
         return None
     old, new = pair
+    # A word like any other is renamed only where the folder defines it.
+    if old not in folder.names and not looks_like_code(old) and old not in message.quoted and not asked.files:
+        return None
     masked = standing(new).sub(NAME, standing(old).sub(NAME, asked.english))
     if read_kind(masked) is not Kind.RENAME:
         return None

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from laguna_tui.agent.tools.base.regex_search import Hit
 from laguna_tui.agent.tools.nano.folder import FolderIndex
 from laguna_tui.agent.tools.nano.kinds import FILE, NAME, Kind, probabilities, translated
-from laguna_tui.agent.tools.nano.question import ASKING, PATH, QUOTED
+from laguna_tui.agent.tools.nano.question import ASKING, PATH, QUOTED, SUBJECT
 from laguna_tui.agent.tools.nano.question import NAME as NAME_PATTERN
 from laguna_tui.repo.search.identifiers import looks_like_code
 
@@ -41,15 +41,14 @@ _PRONOUN = re.compile(
     re.IGNORECASE,
 )
 _ELLIPSIS = re.compile(r"^\W*(?:and|und|also|what about|how about|then|now|or)\b|^\W*(?:那|还有)", re.IGNORECASE)
-_SLOT = re.compile(
-    r"\b(?:class|function|method|func|def|fn|type|struct|interface|constant|variable|klasse|funktion|methode)\W+$",
-    re.IGNORECASE,
+_KIND_OF_NAME = (
+    r"(?:class|function|method|func|def|fn|type|struct|interface|constant|variable|decorator|property|enum|dataclass|mixin"
+    r"|helper|klasse|funktion|methode)"
 )
-_SLOT_AFTER = re.compile(
-    r"^\W+(?:class|function|method|func|type|struct|interface|constant|variable|klasse|funktion|methode)\b",
-    re.IGNORECASE,
-)
+_SLOT = re.compile(rf"\b{_KIND_OF_NAME}\W+$", re.IGNORECASE)
+_SLOT_AFTER = re.compile(rf"^\W+{_KIND_OF_NAME}\b", re.IGNORECASE)
 _MODULE_AFTER = re.compile(r"^\W+(?:module|file|package|submodule|script|modul|datei)\b", re.IGNORECASE)
+_FOLDER_AFTER = re.compile(r"^\W+(?:folder|directory|dir|subfolder|ordner|verzeichnis)\b", re.IGNORECASE)
 _MODULE_BEFORE = re.compile(r"\b(?:module|file|package|submodule|script|modul|datei)\W+$", re.IGNORECASE)
 _MEMBER = re.compile(r"\{n\}\s+(?:\w+\s+){0,2}?(?:of|in|on|from|von)\s+(?:\w+\s+){0,2}?\{n\}|\{n\}\s+'s\s+\{n\}")
 _SUFFIXES = (
@@ -68,6 +67,8 @@ _SUFFIXES = (
 )
 _SURE, _LIKELY, _PLAIN = 2, 1, 0
 _SHORTEST_PLAIN = 3
+_SURELY_OTHER = 0.6
+"""How likely a question is of another kind that has an ordinary word, to not be about the name that it is too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ class Subject:
         """The sentence that says that another name is taken for the written one; empty if it is the same."""
         if self.name == self.written:
             return ""
-        return f"Nothing here is called `{self.written}`; the nearest name is `{self.name}`."
+        return f"Nothing is called `{self.written}` here; the nearest name is `{self.name}`."
 
 
 class _Mention(NamedTuple):
@@ -229,20 +230,29 @@ def _plain(text: str, found: Sequence[_Mention], folder: FolderIndex) -> list[tu
         near = [(each, folder.alike(each.text, slips=not folder.has_word(each.text))) for each in slot[:1]]
         candidates = [each for each, names in near if names]
     for mention in candidates:
-        kinds = probabilities(translated(_masked(text, [mention], ())))
-        if max(kinds, key=lambda kind: kinds[kind]) in ABOUT_NAMES or _in_slot(text, mention):
-            unmasked = probabilities(translated(text))
-            if max(unmasked[Kind.FILES], unmasked[Kind.FAMILY]) > 0.6 and not _in_slot(text, mention):
-                continue
+        if _in_slot(text, mention) or _asks_about(text, mention, len(content)):
             subject = _resolved(mention, folder)
             return [(mention, subject)] if subject.known else []
     return []
 
 
+def _asks_about(text: str, mention: _Mention, content: int) -> bool:
+    """Return whether the words around an ordinary word ask about a name, and not about a topic that has the word.
+
+    Args:
+        content: How many words of the text are not of those that questions are made of.
+    """
+    kinds = probabilities(translated(_masked(text, [mention], ())))
+    kind = max(kinds, key=lambda kind: kinds[kind])
+    alone = content <= 1 or SUBJECT.search(text[: mention.end]) is not None
+    unmasked = probabilities(translated(text))
+    return alone and kind in ABOUT_NAMES and max(unmasked[Kind.FILES], unmasked[Kind.FAMILY]) < _SURELY_OTHER
+
+
 def _in_slot(text: str, mention: _Mention) -> bool:
     """Return whether a word stands beside one that says that it is a name, such as "class"."""
     near = _SLOT.search(text[: mention.start]) or _SLOT_AFTER.match(text[mention.end :])
-    return near is not None and mention.text.lower() not in ASKING
+    return near is not None and mention.text.lower() not in ASKING and not _SLOT.fullmatch(f"{mention.text} ")
 
 
 def _joined(subjects: Sequence[Subject], folder: FolderIndex) -> tuple[Subject, ...]:
@@ -276,6 +286,11 @@ def _files(text: str, folder: FolderIndex) -> tuple[tuple[str, ...], tuple[str, 
         mentions.append(_Mention(*match.span(), written, _SURE))
     for match in _TOKEN.finditer(text):
         name = match.group().removesuffix("()")
+        if _FOLDER_AFTER.match(text[match.end() :]) and name.lower() not in ASKING:
+            paths = [path for path in folder.paths if f"/{name.lower()}/" in f"/{path.lower()}"]
+            known.update(dict.fromkeys(paths))
+            mentions += [_Mention(*match.span(), name, _SURE)] if paths else []
+            continue
         dotted, module = (
             "." in name,
             _MODULE_AFTER.match(text[match.end() :]) or _MODULE_BEFORE.search(text[: match.start()]),

@@ -85,11 +85,11 @@ def test_a_list_that_the_model_was_trained_to_repeat_is_looked_up_with_its_own_t
 
 ANSWERS = {
     "where is parse_pirce": (
-        f"Nothing here is called `parse_pirce`; the nearest name is `parse_price`.\nDefined here:\n1. {PARSE}\n"
+        f"Nothing is called `parse_pirce` here; the nearest name is `parse_price`.\nDefined here:\n1. {PARSE}\n"
         f"2. {STUB}"
     ),
     "where is the giftcart class": (
-        "Nothing here is called `giftcart`; the nearest name is `GiftCart`.\n"
+        "Nothing is called `giftcart` here; the nearest name is `GiftCart`.\n"
         "Defined here:\n1. `GiftCart shop/cart.py:19` `class GiftCart(Cart):`"
     ),
     "what does Cart take": f"Defined here:\n1. {CART}\nIts constructor:\n2. {CONSTRUCTOR}",
@@ -117,7 +117,7 @@ ANSWERS = {
     "which tests cover parse_price": (
         "No uses in tests; 1 elsewhere:\n1. `add_item shop/cart.py:16`"
     ),
-    "where is MoonLander": "Nothing here is called `MoonLander`: no line of 9 files has it.",
+    "where is MoonLander": "Nothing is called `MoonLander` here: no line of 9 files has it.",
     "is there a changelog?": "No file here is a changelog by its name: 9 files searched.",
     "what version is this": 'The version:\n1. `pyproject.toml:3` `version = "1.2"`',
     "dependencies?": (
