@@ -62,7 +62,7 @@ _FRAME = STOP_WORDS | frozenset(
     " support supported supports stuff take takes tell the thing things vom wants wheres would".split()
 )
 """Words of a question that say nothing about what is looked for."""
-_WORDS = re.compile(r"(?<!['’])\w+(?!['’])")
+_WORDS = re.compile(r"(?<!['’\w])\w+(?!['’\w])")
 _MASK = re.compile(r"\{[nf]\}")
 _QUESTION = re.compile(
     r"^\W*(?:where|wheres|which|what|whats|who|why|how|is there|are there|does|do we|find|show|search|look|any"
