@@ -328,6 +328,35 @@ def test_a_docstring_goes_under_the_line_as_it_was_shown(recipe: None, tools, gi
     assert documenting("zebra", run_tool(tools, "search", {"list": "defined", "pattern": "zebra"}).output) is None
 
 
+SEAM = """
+import sys, apptools
+from pathlib import Path
+from laguna_engine.chat.template import Renderer
+apptools.Tools(Path(sys.argv[1])).run("search", {"list": "defined", "pattern": "total"})
+for name, module in list(sys.modules.items()):
+    if "site-packages" in (getattr(module, "__file__", None) or "") and "." not in name:
+        print(name.replace("_", "-"))
+"""
+"""What of the app runs in the training environment; prints the packages that it imports from others."""
+
+
+def test_the_training_environment_has_what_the_apps_tools_import(tmp_path: Path):
+    (tmp_path / "prices.py").write_text("def total(prices):\n    return sum(prices)\n")
+    imported = subprocess.run(
+        [sys.executable, "-P", "-c", SEAM, tmp_path],
+        env={"PYTHONPATH": str(RECIPE)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert imported.returncode == 0, imported.stderr
+    listed = {line.partition("==")[0] for line in (RECIPE / "requirements.txt").read_text().splitlines()}
+    # Comes with others.
+    needed = set(imported.stdout.split()) - {"-distutils-hack", "distutils-hack", "typing-extensions"}
+    assert "tree-sitter" in needed
+    assert needed <= listed
+
+
 def test_a_widened_head_scores_as_the_narrow_one_does(recipe: None):
     from pad import narrow, widen
 
