@@ -229,6 +229,7 @@ def run_tui(
         partial(_model_server, session),
         _own_keys(),
         settings.sidebar,
+        settings.editor,
     )
     app = LagunaApp(session, options, ModelSetup(settings), question, report, resume=resume)
     try:

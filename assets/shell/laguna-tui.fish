@@ -51,7 +51,7 @@ function _shtab_laguna_tui_using
 end
 
 set -g _shtab_laguna_tui_commands ask sessions 'sessions list' 'sessions search' 'sessions rename' 'sessions fork' 'sessions delete' 'sessions export' 'sessions prune' models 'models list' 'models info' 'models download' 'models verify' 'models remove' 'models others' 'models path' 'models convert' fit index search map compress permissions 'permissions list' 'permissions allow' 'permissions deny' 'permissions check' trust mcp serve acp setup 'setup gpu' doctor selfcheck bench 'bench ab' eval quantize-drafter keys completions help
-set -g _shtab_laguna_tui_opts_with_value --adapter --allow --allow-host --allow-origin --compare --constrain --context --deny --draft-length --drafter --first --focus --folder --format --gate --gpu-layers --held --host --hours --index-url --issue --json --keep --keep-sessions --kv --license --limit --machine --markdown --max-steps --max-tokens --min-p --mode --model --out --output --pack --points --port --print --prompts --query --repeat-penalty --repeats --report --repository --resume --revision --samples --schema --scorer --seconds --seed --sessions-limit --set --snapshots-limit --speculation --tag --target --task --temperature --theme --thinking-budget --threads --timeout --title --token-file --tokens --top-k --top-p --type --vary --waiting --wheels
+set -g _shtab_laguna_tui_opts_with_value --adapter --allow --allow-host --allow-origin --compare --constrain --context --deny --draft-length --drafter --editor --first --focus --folder --format --gate --gpu-layers --held --host --hours --index-url --issue --json --keep --keep-sessions --kv --license --limit --machine --markdown --max-steps --max-tokens --min-p --mode --model --out --output --pack --points --port --print --prompts --query --repeat-penalty --repeats --report --repository --resume --revision --samples --schema --scorer --seconds --seed --sessions-limit --set --snapshots-limit --speculation --tag --target --task --temperature --theme --thinking-budget --threads --timeout --title --token-file --tokens --top-k --top-p --type --vary --waiting --wheels
 
 complete -c laguna-tui -e
 complete -c laguna-tui -f
@@ -94,6 +94,7 @@ complete -c laguna-tui -n _shtab_laguna_tui_using -l offline -l no-offline -d 'o
 complete -c laguna-tui -n _shtab_laguna_tui_using -l theme -x -d 'colour theme: one of these or any of Textual'"'"'s; one of auto, laguna-dark, laguna-light (default: auto)'
 complete -c laguna-tui -n _shtab_laguna_tui_using -l sidebar -l no-sidebar -d 'show plan, changed files, context and speed beside the transcript, from 140 columns on'
 complete -c laguna-tui -n _shtab_laguna_tui_using -l notify -l no-notify -d 'ring and notify while the terminal is not focused: for a question, or an answer that took over 10 seconds'
+complete -c laguna-tui -n _shtab_laguna_tui_using -l editor -x -d 'command that opens a file, with {path} and {line} unless its syntax is known; none: the app'"'"'s viewer (default: $VISUAL or $EDITOR, else the viewer)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using; and test $_shtab_laguna_tui_npos -eq 0' -a ask -d 'Answer one question about the folder and exit. Text piped in is sent along with the question, or is the question if there is none.'
 complete -c laguna-tui -n '_shtab_laguna_tui_using ask' -s h -l help -d 'show this help message and exit'
 complete -c laguna-tui -n '_shtab_laguna_tui_using ask' -l json -d 'print one JSON object at the end'
@@ -140,6 +141,7 @@ complete -c laguna-tui -n '_shtab_laguna_tui_using ask' -l offline -l no-offline
 complete -c laguna-tui -n '_shtab_laguna_tui_using ask' -l theme -x -d 'colour theme: one of these or any of Textual'"'"'s; one of auto, laguna-dark, laguna-light (default: auto)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using ask' -l sidebar -l no-sidebar -d 'show plan, changed files, context and speed beside the transcript, from 140 columns on'
 complete -c laguna-tui -n '_shtab_laguna_tui_using ask' -l notify -l no-notify -d 'ring and notify while the terminal is not focused: for a question, or an answer that took over 10 seconds'
+complete -c laguna-tui -n '_shtab_laguna_tui_using ask' -l editor -x -d 'command that opens a file, with {path} and {line} unless its syntax is known; none: the app'"'"'s viewer (default: $VISUAL or $EDITOR, else the viewer)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using; and test $_shtab_laguna_tui_npos -eq 0' -a sessions -d 'Sessions saved on this machine, of the current folder or --folder.'
 complete -c laguna-tui -n '_shtab_laguna_tui_using sessions' -s h -l help -d 'show this help message and exit'
 complete -c laguna-tui -n '_shtab_laguna_tui_using sessions; and test $_shtab_laguna_tui_npos -eq 0' -a list -d 'List the sessions of this folder, newest first.'
@@ -322,6 +324,7 @@ complete -c laguna-tui -n '_shtab_laguna_tui_using serve' -l offline -l no-offli
 complete -c laguna-tui -n '_shtab_laguna_tui_using serve' -l theme -x -d 'colour theme: one of these or any of Textual'"'"'s; one of auto, laguna-dark, laguna-light (default: auto)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using serve' -l sidebar -l no-sidebar -d 'show plan, changed files, context and speed beside the transcript, from 140 columns on'
 complete -c laguna-tui -n '_shtab_laguna_tui_using serve' -l notify -l no-notify -d 'ring and notify while the terminal is not focused: for a question, or an answer that took over 10 seconds'
+complete -c laguna-tui -n '_shtab_laguna_tui_using serve' -l editor -x -d 'command that opens a file, with {path} and {line} unless its syntax is known; none: the app'"'"'s viewer (default: $VISUAL or $EDITOR, else the viewer)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using; and test $_shtab_laguna_tui_npos -eq 0' -a acp -d 'Serve an editor over stdin and stdout, by the Agent Client Protocol: Zed, JetBrains'"'"' IDEs, Toad or Harbor. The editor starts this command; --print shows how to configure it.'
 complete -c laguna-tui -n '_shtab_laguna_tui_using acp' -s h -l help -d 'show this help message and exit'
 complete -c laguna-tui -n '_shtab_laguna_tui_using acp' -l print -xka "zed jetbrains toad harbor" -d 'print an editor'"'"'s configuration and exit: zed, jetbrains, toad, harbor'
@@ -361,6 +364,7 @@ complete -c laguna-tui -n '_shtab_laguna_tui_using acp' -l offline -l no-offline
 complete -c laguna-tui -n '_shtab_laguna_tui_using acp' -l theme -x -d 'colour theme: one of these or any of Textual'"'"'s; one of auto, laguna-dark, laguna-light (default: auto)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using acp' -l sidebar -l no-sidebar -d 'show plan, changed files, context and speed beside the transcript, from 140 columns on'
 complete -c laguna-tui -n '_shtab_laguna_tui_using acp' -l notify -l no-notify -d 'ring and notify while the terminal is not focused: for a question, or an answer that took over 10 seconds'
+complete -c laguna-tui -n '_shtab_laguna_tui_using acp' -l editor -x -d 'command that opens a file, with {path} and {line} unless its syntax is known; none: the app'"'"'s viewer (default: $VISUAL or $EDITOR, else the viewer)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using; and test $_shtab_laguna_tui_npos -eq 0' -a setup -d 'use this machine'"'"'s graphics card'
 complete -c laguna-tui -n '_shtab_laguna_tui_using setup' -s h -l help -d 'show this help message and exit'
 complete -c laguna-tui -n '_shtab_laguna_tui_using setup; and test $_shtab_laguna_tui_npos -eq 0' -a gpu -d 'Install what llama.cpp needs to use this machine'"'"'s graphics card into the environment of laguna-tui: a plug-in for the card, or the prebuilt wheel that fits the driver. It is tested with the bundled model first; the previous build is restored if anything fails.'
@@ -447,6 +451,7 @@ complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l offline -l no-offlin
 complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l theme -x -d 'colour theme: one of these or any of Textual'"'"'s; one of auto, laguna-dark, laguna-light (default: auto)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l sidebar -l no-sidebar -d 'show plan, changed files, context and speed beside the transcript, from 140 columns on'
 complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l notify -l no-notify -d 'ring and notify while the terminal is not focused: for a question, or an answer that took over 10 seconds'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l editor -x -d 'command that opens a file, with {path} and {line} unless its syntax is known; none: the app'"'"'s viewer (default: $VISUAL or $EDITOR, else the viewer)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using; and test $_shtab_laguna_tui_npos -eq 0' -a quantize-drafter -d 'Write a quantized copy of a DFlash drafter, with llama.cpp'"'"'s quantizers. q4_0 keeps output head, embeddings, Markov matrices and gates at q8_0.'
 complete -c laguna-tui -n '_shtab_laguna_tui_using quantize-drafter' -s h -l help -d 'show this help message and exit'
 complete -c laguna-tui -n '_shtab_laguna_tui_using quantize-drafter' -l type -x -d 'q8_0 (default) or q4_0'

@@ -225,6 +225,12 @@ class Settings:
         True,
         "ring and notify while the terminal is not focused: for a question, or an answer that took over 10 seconds",
     )
+    editor: str | None = declared(
+        None,
+        "command that opens a file, with {path} and {line} unless its syntax is known; none: the app's viewer",
+        without="$VISUAL or $EDITOR, else the viewer",
+        placeholder="COMMAND",
+    )
     origin: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     def merged(self, changes: Mapping[str, object]) -> "Settings":

@@ -21,6 +21,7 @@ from laguna_tui.tui.chat_app import ChatApp
 from laguna_tui.tui.controllers.approval_controller import ApprovalController
 from laguna_tui.tui.controllers.commit_controller import CommitController
 from laguna_tui.tui.controllers.context_controller import ContextController
+from laguna_tui.tui.controllers.file_controller import FileController
 from laguna_tui.tui.controllers.history_controller import HistoryController
 from laguna_tui.tui.controllers.mode_controller import ModeController
 from laguna_tui.tui.controllers.model_controller import ModelController
@@ -105,9 +106,10 @@ class LagunaApp(ChatApp):
         self.reviews = ReviewController(self)
         self.shell = ShellController(self)
         self.start = StartController(self, model_setup)
+        self.files = FileController(self, self.shell.leave_screen)
         self.controllers = (
             self.speed, self.approvals, self.modes, self.jobs, self.serving, self.typing, self.context, self.models,
-            self.history, self.sidebar, self.sessions, self.commits, self.shell, self.start, notifier,
+            self.history, self.sidebar, self.sessions, self.commits, self.shell, self.start, self.files, notifier,
         )  # fmt: skip
         self._interrupted_at = -TWICE_S
         self._question, self._wanted, self._report = question, resume, report
@@ -223,6 +225,10 @@ class LagunaApp(ChatApp):
         if self.state is SessionState.BUSY:
             self.action_stop()
         notify(self, "Press Ctrl+C again to quit.")
+
+    @on(Transcript.Opened)
+    def _open_file(self, event: Transcript.Opened) -> None:
+        self.files.open(event.place)
 
     @on(ApprovalPanel.Chosen)
     def _chosen(self, event: ApprovalPanel.Chosen) -> None:

@@ -35,6 +35,7 @@ class TextLine(NamedTuple):
         reach: see `fill`.
         left: characters of the left column, of a row that has two; copying takes the right one, or the left one where
             nothing else is selected.
+        number: the line of a file that it shows, from 1; 0 for none.
     """
 
     runs: TextRuns
@@ -43,6 +44,7 @@ class TextLine(NamedTuple):
     fill: str = ""
     reach: int = 0
     left: int = 0
+    number: int = 0
 
 
 BLANK = TextLine(())

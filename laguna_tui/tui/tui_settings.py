@@ -65,6 +65,7 @@ class TuiSettings:
         make_server: makes the HTTP server, not listening yet; raises UserError if it cannot. None where there is none.
         keys: the user's keys; None for the default ones.
         sidebar: whether wide screens have a sidebar.
+        editor: the command that opens a file, as in the settings; None for the editor of the environment.
     """
 
     state_dir: Path | None = None
@@ -74,6 +75,7 @@ class TuiSettings:
     make_server: Callable[[], ModelServer] | None = None
     keys: "OwnKeys | None" = None
     sidebar: bool = True
+    editor: str | None = None
 
     def is_first_notice(self, name: str, folder: Path) -> bool:
         """Note that a notice is shown in a folder; whether it is the first of its name there. May wait for a disk."""

@@ -1,10 +1,14 @@
-"""Programs of the user's desktop: clipboard tools. Started by their name and arguments, never through a shell."""
+"""Programs of the user's desktop: clipboard tools, and editors with a window. Nothing is run through a shell."""
 
 import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 
 # Seconds; a tool that takes longer waits for something that is not there, such as a display.
 _TOOL_S = 3.0
+# Seconds in which a program that cannot work, without a display for example, has ended.
+_STARTING_S = 1.0
+_running: list[subprocess.Popen[bytes]] = []
 
 
 def run_tool(command: Sequence[str], data: bytes) -> bool:
@@ -23,3 +27,21 @@ def run_tool(command: Sequence[str], data: bytes) -> bool:
     except (OSError, subprocess.TimeoutExpired):
         return False
     return ended.returncode == 0
+
+
+def start_detached(command: Sequence[str], folder: Path) -> int:
+    """Start a program that outlives the app. Returns its exit code if it ends at once, else 0.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    _running[:] = [process for process in _running if process.poll() is None]
+    nothing = subprocess.DEVNULL
+    process = subprocess.Popen(
+        command, cwd=folder, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True
+    )
+    _running.append(process)
+    try:
+        return process.wait(_STARTING_S)
+    except subprocess.TimeoutExpired:
+        return 0

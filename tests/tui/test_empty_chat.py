@@ -124,7 +124,7 @@ async def test_the_row_of_keys_follows_the_focus_and_the_text():
         await ready(app, pilot)
         assert keys() == "↑ earlier  @ file  / commands  ! shell  Tab transcript  F1 help"
         await pilot.press("tab")
-        assert keys() == "y copy  ↑ ↓ move  i input  F1 help"
+        assert keys() == "y copy  n N paths  ↑ ↓ move  i input  F1 help"
 
 
 async def test_a_low_terminal_has_no_row_of_keys():

@@ -92,7 +92,7 @@ class HistoryController(Controller):
 
         turn = wanted == "turn"
         title = "Changes of the last turn" if turn else "Changes of this session"
-        self._app.push_screen(DiffScreen(title, lambda: self._history.diff(turn=turn)))
+        self._app.push_screen(DiffScreen(title, lambda: self._history.diff(turn=turn), self._app.transcript.files))
 
     def opened(self, info: SessionInfo) -> None:
         """Finish an undo that an earlier session was killed in."""

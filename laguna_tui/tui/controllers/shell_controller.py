@@ -58,7 +58,7 @@ class ShellController(Controller):
                 sys.__stderr__.flush()  # type: ignore[union-attr]
                 sys.__stdin__.readline()  # type: ignore[union-attr]
 
-        self._leave_screen(run)
+        self.leave_screen(run)
 
     def edit_message(self) -> None:
         """Leave the screen to the user's editor with the message; it stays as it is if the editor fails."""
@@ -72,10 +72,10 @@ class ShellController(Controller):
             else:
                 prompt.replace_text(sanitize(text).removesuffix("\n"))
 
-        self._leave_screen(run)
+        self.leave_screen(run)
         prompt.focus()
 
-    def _leave_screen(self, run: Callable[[], None]) -> None:
+    def leave_screen(self, run: Callable[[], None]) -> None:
         """Give the terminal to another program while a function runs."""
         try:
             with self._app.suspend():

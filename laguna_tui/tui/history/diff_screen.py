@@ -17,7 +17,8 @@ from laguna_tui.tui.modal import Modal
 from laguna_tui.tui.text_lines import TextLine, TextRun, TextRuns, cells, crop_front
 from laguna_tui.tui.transcript.diff_lines import Diff, tinted_diff
 from laguna_tui.tui.transcript.document import TranscriptDocument
-from laguna_tui.tui.transcript.entries import HeadlineEntry
+from laguna_tui.tui.transcript.entries import FilePlace, HeadlineEntry
+from laguna_tui.tui.transcript.file_links import KnownFiles
 from laguna_tui.tui.transcript.step_entries import CLOSED, OPEN
 from laguna_tui.tui.transcript.transcript import Transcript
 from laguna_tui.undo.file_diff import FileDiff
@@ -47,10 +48,18 @@ class FileDiffEntry(HeadlineEntry):
         room = width - sum(cells(run.text) for run in after)
         return (TextRun(crop_front(file.subject, max(room, width // 3)), "tool strong"), *after)
 
-    def body(self, width: int) -> Sequence[TextLine]:
+    def place(self) -> FilePlace:
+        return FilePlace(self.file.target or self.file.path, self.diff.first_line)
+
+    @property
+    def diff(self) -> Diff:
+        """The highlighted diff, computed on first use."""
         if self._diff is None:
             self._diff = tinted_diff(self.file.hunks, self.file.path)
-        return self._diff.lay(width, side_by_side=self.side_by_side)
+        return self._diff
+
+    def body(self, width: int) -> Sequence[TextLine]:
+        return self.diff.lay(width, side_by_side=self.side_by_side)
 
     def source(self) -> str:
         return self.file.patch
@@ -61,9 +70,9 @@ class DiffView(Transcript):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("tab,right,left", "fold", "Fold or unfold the file", show=False)]
 
-    def __init__(self) -> None:
+    def __init__(self, files: KnownFiles | None) -> None:
         super().__init__(TranscriptDocument())
-        self.following = False
+        self.following, self.files = False, files
 
     def show(self, entries: Sequence[FileDiffEntry]) -> None:
         """Show these files, from the first one on."""
@@ -85,13 +94,13 @@ class FileDiffScreen(Modal[frozenset[str] | None]):
     """Shows files and their diffs, which are read on a thread: a command may have changed thousands."""
 
     WIDTH = None
-    hints = ("Enter expand or collapse · y copy · Esc close", "Enter expand · Esc close")
+    hints = ("Enter expand or collapse · o open · y copy · Esc close", "Enter expand · o open · Esc close")
 
-    def __init__(self, title: str, read: Callable[[], Sequence[FileDiff]]) -> None:
-        """read: the diffs, raw."""
+    def __init__(self, title: str, read: Callable[[], Sequence[FileDiff]], files: KnownFiles | None = None) -> None:
+        """read: the diffs, raw. files: which paths can be opened; None for none."""
         super().__init__(classes="-full")
         self.heading, self._read = title, read
-        self.view = DiffView()
+        self.view = DiffView(files)
 
     def content(self) -> ComposeResult:
         yield Static("reading …", id="diff-summary", markup=False)

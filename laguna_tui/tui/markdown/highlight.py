@@ -42,10 +42,10 @@ def language_of(info: str) -> str:
     return found.group() if found else ""
 
 
-def highlight(code: str, language: str) -> tuple[TextRuns, ...]:
+def highlight(code: str, language: str, limit: int = MAX_HIGHLIGHT) -> tuple[TextRuns, ...]:
     """Return the highlighted lines; plain if the language is unknown, the code is too long, or the lexer fails."""
     lexer = _lexer(language)
-    lines = None if lexer is None or len(code) > MAX_HIGHLIGHT else _lex(code, lexer)
+    lines = None if lexer is None or len(code) > limit else _lex(code, lexer)
     return lines or plain_lines(code)
 
 

@@ -46,7 +46,7 @@ class AnswerEntry(Entry):
 class OpenAnswerEntry(Entry):
     """The block of an answer that is still streaming."""
 
-    stop = False
+    stop, streams = False, True
 
     def __init__(self, tail: OpenBlock, *, gap: bool) -> None:
         super().__init__(gap=gap)

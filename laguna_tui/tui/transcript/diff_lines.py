@@ -38,12 +38,14 @@ class DiffLine:
         sign: kept, removed or added.
         number: its line number; for kept lines, the one after the change.
         old_number: of kept lines, the one before the change.
+        new_number: of removed lines, that of the next line after the change.
         runs: its text.
     """
 
     sign: Sign
     number: int
     old_number: int
+    new_number: int
     runs: TextRuns
 
 
@@ -58,6 +60,12 @@ class Diff:
 
     hunks: tuple[tuple[DiffLine, ...], ...]
     left_out: int
+
+    @property
+    def first_line(self) -> int:
+        """The first changed line; 0 if there is none."""
+        changed = (line.new_number for hunk in self.hunks for line in hunk if line.sign is not Sign.KEPT)
+        return next(changed, 0)
 
     def lay(self, width: int, *, side_by_side: bool = False, heads: Sequence[TextLine] = ()) -> list[TextLine]:
         """Return the rows for a width.
@@ -109,14 +117,15 @@ def _highlighted(hunk: Hunk, language: str) -> tuple[DiffLine, ...]:
     before = iter(_side(hunk, Sign.ADDED, language))
     after = iter(_side(hunk, Sign.REMOVED, language))
     out: list[DiffLine] = []
-    old_number = hunk.before
+    old_number, new_number = hunk.before, hunk.after
     for number, line in hunk.numbered():
         sign_tone = _TONES[line.sign]
         dropped = next(before) if line.sign is not Sign.ADDED else ()
         runs = next(after) if line.sign is not Sign.REMOVED else dropped
         shown = tuple(TextRun(text, tone + sign_tone) for text, tone in runs)
-        out.append(DiffLine(line.sign, number, old_number, shown))
+        out.append(DiffLine(line.sign, number, old_number, new_number, shown))
         old_number += line.sign is not Sign.ADDED
+        new_number += line.sign is not Sign.REMOVED
     return _emphasised(out)
 
 
@@ -152,7 +161,7 @@ def _rows(line: DiffLine, digits: int, reach: int) -> list[TextLine]:
         numbered = " " * len(lead) if index else lead
         sign = TextRun("  ", tone) if index else _SHOWN[line.sign]
         shown = (TextRun(numbered, f"{tone} code-label"), sign, *runs)
-        rows.append(TextLine(shown, "" if index else None, len(lead) + len(sign.text), tone, reach))
+        rows.append(TextLine(shown, "" if index else None, len(lead) + len(sign.text), tone, reach, line.new_number))
     return rows
 
 

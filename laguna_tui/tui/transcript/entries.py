@@ -6,6 +6,7 @@ to its listener, the document.
 
 import itertools
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from laguna_engine.events import Prefill
 from laguna_tui.base import units
@@ -19,11 +20,19 @@ _SERIALS = itertools.count()
 NOTICE_MARKS = {"error": "✕ ", "warning": "! ", "info": "· "}
 
 
+class FilePlace(NamedTuple):
+    """A file as the transcript names it, and a line of it, from 1; 0 for none."""
+
+    path: str
+    line: int = 0
+
+
 class Entry:
     """A block of rows in the transcript.
 
     Attributes:
         stop: whether the block cursor stops here; an answer is one stop made of many entries.
+        streams: whether its text is still being written, so that its last word may be half of one.
         of_turn: whether it goes when the turn is undone in which it was appended.
         gap: whether a blank row precedes it.
         side_by_side: whether a diff in it has two columns; set by the document before it is laid out.
@@ -34,6 +43,7 @@ class Entry:
 
     stop = True
     of_turn = True
+    streams = False
     side_by_side = False
 
     def __init__(self, *, gap: bool = True) -> None:
@@ -41,6 +51,10 @@ class Entry:
         self.serial = next(_SERIALS)
         self.version = 0
         self.listener: Callable[[Entry], None] | None = None
+
+    def place(self) -> FilePlace | None:
+        """Return the file that it is about, and the line to begin at; None if it is about none."""
+        return None
 
     def mark(self) -> TextRun:
         """Return the mark in the gutter beside the first row."""

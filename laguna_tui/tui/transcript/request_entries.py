@@ -14,7 +14,7 @@ from laguna_tui.base.text_diff import Hunk, unified
 from laguna_tui.tui.markdown.highlight import highlight
 from laguna_tui.tui.text_lines import TextLine, TextRun, TextRuns, cells, crop_front, cut, plain, wrap
 from laguna_tui.tui.transcript.diff_lines import Diff, tinted_diff
-from laguna_tui.tui.transcript.entries import Entry, HeadlineEntry
+from laguna_tui.tui.transcript.entries import Entry, FilePlace, HeadlineEntry
 from laguna_tui.tui.transcript.step_entries import bar, barred
 
 # Rows of the diff that show of a change that was made, while it is closed.
@@ -134,6 +134,9 @@ class ChangeEntry(RequestEntry, HeadlineEntry):
             TextRun(f"−{change.removed}", "code-deleted"),
             TextRun(where, "muted"),
         )
+
+    def place(self) -> FilePlace:
+        return FilePlace(self.change.target or self.change.path, self.diff.first_line)
 
     @property
     def diff(self) -> Diff:

@@ -147,10 +147,10 @@ class SourceLine:
         row, start, before = next(part for part in reversed(self.parts) if part[2] <= offset)
         return row, start + offset - before
 
-    @property
-    def span(self) -> tuple[Position, Position]:
-        """Where it begins and ends."""
-        return self.position(0), self.position(len(self.text))
+    def end_position(self, offset: int) -> Position:
+        """Return the position behind the character before an offset, on the same row as it."""
+        row, column = self.position(max(0, offset - 1))
+        return row, column + min(1, offset)
 
 
 def source_line(document: TranscriptDocument, row: int) -> SourceLine:
@@ -193,6 +193,6 @@ def unit_at(document: TranscriptDocument, position: Position, unit: Unit) -> tup
             return position, (row, next_boundary(text, min(column + 1, len(text))))
         case Unit.WORD:
             found = next((word for word in _WORD.finditer(line.text) if word.start() <= at < word.end()), None)
-            return (line.position(found.start()), line.position(found.end())) if found else (position, position)
+            return (line.position(found.start()), line.end_position(found.end())) if found else (position, position)
         case Unit.LINE:
-            return line.span
+            return line.position(0), line.end_position(len(line.text))

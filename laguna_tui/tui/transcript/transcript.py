@@ -8,11 +8,17 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from laguna_tui.tui.key_bar import KeyHint
+from laguna_tui.tui.modal import notify
 from laguna_tui.tui.transcript import selection
 from laguna_tui.tui.transcript.document import TranscriptDocument
 from laguna_tui.tui.transcript.entries import Entry, FoldingEntry, OfferEntry
+from laguna_tui.tui.transcript.file_links import FileLink, links_in
 from laguna_tui.tui.transcript.transcript_view import TranscriptView
 from laguna_tui.tui.typed_text import HandOver, TypedAhead
+
+NO_PATH = "This block names no file of the folder. n goes to the next path that does."
+NO_PATH_BELOW = "No more files of this folder are named below. N goes up."
+NO_PATH_ABOVE = "No more files of this folder are named above. n goes down."
 
 
 class Transcript(TranscriptView, can_focus=True):
@@ -21,7 +27,10 @@ class Transcript(TranscriptView, can_focus=True):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "cursor(-1)", "Block above", id="transcript.up"),
         Binding("down,j", "cursor(1)", "Block below", id="transcript.down"),
-        Binding("enter,space", "fold", "Expand or collapse the block; ask the example question", id="transcript.fold"),
+        Binding("enter,space", "fold", "Expand or collapse the block; ask it; open the path", id="transcript.fold"),
+        Binding("n", "path(1)", "Next path that can be opened", id="transcript.next_path"),
+        Binding("N", "path(-1)", "Previous path that can be opened", id="transcript.previous_path"),
+        Binding("o", "open", "Open the path, or the first one of the block; Ctrl+click", id="transcript.open"),
         Binding("y,c", "copy", "Copy the block", id="transcript.copy"),
         Binding("pageup", "page_up", "Scroll up a page", show=False),
         Binding("pagedown", "page_down", "Scroll down a page", show=False),
@@ -61,8 +70,10 @@ class Transcript(TranscriptView, can_focus=True):
 
     def on_blur(self) -> None:
         self.mark_focused(range(0))
+        self._focus_link(None)
 
     def action_cursor(self, step: int) -> None:
+        self._focus_link(None)
         stops = selection.stops(self.document)
         if not stops:
             return
@@ -111,12 +122,15 @@ class Transcript(TranscriptView, can_focus=True):
     def key_hints(self) -> Sequence[KeyHint]:
         """Return what the keys do with the block at the cursor."""
         entry = self._entry()
+        paths = KeyHint("paths", "path(1) path(-1)")
         moves = (KeyHint("move", "cursor(-1) cursor(1)"), KeyHint("input", "leave"))
+        if self._link is not None:
+            return (KeyHint("open", "open"), paths, *moves)
         if isinstance(entry, OfferEntry):
             return (KeyHint(entry.verb, "fold"), *moves)
         if isinstance(entry, FoldingEntry):
-            return (KeyHint("collapse" if entry.is_open else "expand", "fold"), KeyHint("copy", "copy"), *moves)
-        return (KeyHint("copy", "copy"), *moves)
+            return (KeyHint("collapse" if entry.is_open else "expand", "fold"), KeyHint("copy", "copy"), paths, *moves)
+        return (KeyHint("copy", "copy"), paths, *moves)
 
     def _entry(self) -> Entry | None:
         """Return the entry at the cursor."""
@@ -137,8 +151,69 @@ class Transcript(TranscriptView, can_focus=True):
         elif bottom > self.scroll_offset.y + view:
             self.scroll_to(y=bottom - view, animate=False)
 
+    # -- paths that can be opened
+
+    def action_path(self, step: int) -> None:
+        """Move the focus to the next path that can be opened, or to the one before."""
+        self.run_worker(self._move_to_path(step), group="path", exclusive=True)
+
+    async def _move_to_path(self, step: int) -> None:
+        stops = [stop for stop in selection.stops(self.document) if self._at is None or stop <= self._at]
+        span = selection.span(self.document, stops[-1]) if stops else range(len(self.document))
+        before = self._link
+        index = (span.start if step > 0 else span.stop - 1) if before is None else self.document.at(before.start[0])[0]
+        while 0 <= index < len(self.document):
+            found = await self._links_in(index)
+            if before is not None:
+                found = [link for link in found if (link.start > before.start) == (step > 0) and link != before]
+            if found:
+                self._focus_link(found[0 if step > 0 else -1])
+                return
+            index += step
+        notify(self.app, NO_PATH_BELOW if step > 0 else NO_PATH_ABOVE)
+
+    async def _links_in(self, index: int) -> list[FileLink]:
+        """Return the links of an entry; what is unknown about them is looked up first."""
+        if self.files is None:
+            return []
+        found = links_in(self.document, index, self.files)
+        if self.files.unknown:
+            await self.look_up(self.files)
+            found = links_in(self.document, index, self.files)
+        return found
+
+    def _focus_link(self, link: FileLink | None) -> None:
+        if link == self._link:
+            return
+        self._link = link
+        if link is not None:
+            row = link.start[0]
+            index, _ = self.document.at(row)
+            self._at = max((stop for stop in selection.stops(self.document) if stop <= index), default=index)
+            self._show_cursor()
+            if not self.scroll_offset.y <= row < self.scroll_offset.y + self.size.height:
+                self.scroll_to(y=row - self.size.height // 2, animate=False)
+        self.refresh_bindings()
+        self.redraw()
+
+    def action_open(self) -> None:
+        """Open the file of the focused path, or of the first one in the block."""
+        self.run_worker(self._open(), group="open")
+
+    async def _open(self) -> None:
+        link = self._link
+        if link is None and self._at is not None and self._at < len(self.document):
+            for index in selection.span(self.document, self._at):
+                link = link or next(iter(await self._links_in(index)), None)
+        if link is None:
+            notify(self.app, NO_PATH)
+        else:
+            self.post_message(self.Opened(link.place))
+
     def action_fold(self) -> None:
-        if self._at is not None and self._at < len(self.document):
+        if self._link is not None:
+            self.action_open()
+        elif self._at is not None and self._at < len(self.document):
             self._toggle(self._at)
 
     def _toggle(self, index: int) -> None:
@@ -147,6 +222,7 @@ class Transcript(TranscriptView, can_focus=True):
             self.post_message(self.Taken(entry))
         elif isinstance(entry, FoldingEntry):
             self.clear_selection()
+            self._focus_link(None)
             entry.toggle()
             self.following = self.following and index == len(self.document) - 1
             self.update_rows()

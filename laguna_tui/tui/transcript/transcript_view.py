@@ -4,6 +4,7 @@ It follows the end until the user scrolls up, keeps its position while rows abov
 visible rows.
 """
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,8 @@ from textual.timer import Timer
 
 from laguna_tui.tui.text_lines import MIN_WIDTH, WIDE_FROM, TextLine, TextRun, cells, drawn, index_at
 from laguna_tui.tui.transcript.document import GUTTER, MARGIN, TranscriptDocument
+from laguna_tui.tui.transcript.entries import FilePlace
+from laguna_tui.tui.transcript.file_links import FileLink, KnownFiles, links_at
 from laguna_tui.tui.transcript.selection import Position, Unit, row_text, rows_text, unit_at
 
 # Size of the cache of rendered rows: a few screens.
@@ -34,6 +37,7 @@ SETTLE_EVERY = 0.02
 CHAIN_S = 0.5
 # While the mouse is dragged to an edge, rows are scrolled this often, one for each row that it is beyond it.
 DRAG_SCROLL_EVERY = 0.04
+LINK, FOCUSED_LINK = Style(underline=True), Style(reverse=True)
 TONES = (
     "text muted rule cursor bar user user-mark thinking thinking-text tool tool-text error warning info proved "
     "heading heading-h1 heading-h2 strong em strike inline-code link bullet quote quote-bar "
@@ -58,6 +62,7 @@ class TranscriptView(ScrollView):
 
     Attributes:
         document: the entries.
+        files: which paths can be opened; None for none.
         following: whether the view stays at the end.
     """
 
@@ -82,6 +87,13 @@ class TranscriptView(ScrollView):
             super().__init__()
             self.following = following
 
+    class Opened(Message):
+        """Posted to open a file."""
+
+        def __init__(self, place: FilePlace) -> None:
+            super().__init__()
+            self.place = place
+
     def __init__(self, document: TranscriptDocument, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self.document = document
@@ -90,6 +102,9 @@ class TranscriptView(ScrollView):
         self._focused_entries = range(0)
         self._moving = False
         self._settling = False
+        self.files: KnownFiles | None = None
+        self._link: FileLink | None = None
+        self._looking_up = asyncio.Lock()
         self._drag: _Drag | None = None
         self._drag_scroll: Timer | None = None
         self._pressed: tuple[float, Offset, Unit] = (-CHAIN_S, Offset(), Unit.LINE)
@@ -170,6 +185,7 @@ class TranscriptView(ScrollView):
         if self.text_selection is not None:
             self.clear_selection()
         anchor = self._anchor()
+        self._link = None
         self._drawn.clear()
         change()
         self._lay_visible(anchor)
@@ -227,9 +243,15 @@ class TranscriptView(ScrollView):
         width = self.size.width
         if row >= self.document.height:
             return Strip.blank(width, self.palette("text"))
+        # The offsets are for a selection that begins in another widget.
         strip = self._row(row, width).apply_offsets(0, row)
+        if self.files is not None and self.files.unknown and not self._looking_up.locked():
+            self.run_worker(self.look_up(self.files), group="files")
         selection = self.text_selection
-        return strip if selection is None else self._selected(strip, row, selection)
+        if selection is None:
+            return strip
+        chosen = self.screen.get_component_rich_style("screen--selection")
+        return self._toned(strip, row, selection, Style(bgcolor=chosen.bgcolor))
 
     def _row(self, row: int, width: int) -> Strip:
         index, inner = self.document.at(row)
@@ -243,15 +265,47 @@ class TranscriptView(ScrollView):
             mark = mark if inner == entry.gap else mark._replace(text="")
             line = self.document.line(index, inner)
             strip = draw_line(line, mark, width, self.palette, focused=focused)
+            for link in self._links(row) if not line.number else ():
+                style = FOCUSED_LINK if link == self._link else LINK
+                strip = self._toned(strip, row, Selection(offset_of(link.start), offset_of(link.end)), style)
             self._drawn[key] = strip
         return strip
+
+    # -- paths that can be opened
+
+    def _links(self, row: int) -> list[FileLink]:
+        return links_at(self.document, row, self.files) if self.files is not None else []
+
+    async def look_up(self, files: KnownFiles) -> None:
+        """Look up the paths that were met, on a thread, and underline those of files."""
+        async with self._looking_up:
+            while files.unknown:
+                paths, files.unknown = files.unknown, set()
+                if await asyncio.to_thread(files.look_up, paths):
+                    self.redraw()
+
+    def redraw(self) -> None:
+        """Draw every row again, where the paths may be links now, or none any more."""
+        self._drawn.clear()
+        self.refresh()
+
+    async def _open_at(self, position: Position) -> None:
+        links = self._links(position[0])
+        if self.files is not None and self.files.unknown:
+            await self.look_up(self.files)
+            links = self._links(position[0])
+        if (link := next((link for link in links if link.start <= position < link.end), None)) is not None:
+            self.post_message(self.Opened(link.place))
 
     # -- selecting with the mouse
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
         """Begin to select characters, with a double click words, with a triple click lines."""
         self.clear_selection()
-        if event.button != 1 or event.ctrl or event.meta or not self.document.height:
+        if event.button != 1 or not self.document.height:
+            return
+        if event.ctrl or event.meta:
+            self.run_worker(self._open_at(self._position(event.offset)), group="open")
             return
         at, pointer = event.time, event.offset
         before, where, unit = self._pressed
@@ -306,7 +360,7 @@ class TranscriptView(ScrollView):
             return
         start, end = unit_at(self.document, self._position(drag.pointer), drag.unit)
         start, end = min(start, drag.start), max(end, drag.end)
-        self.screen.selections = {self: Selection(Offset(*reversed(start)), Offset(*reversed(end)))}
+        self.screen.selections = {self: Selection(offset_of(start), offset_of(end))}
 
     def _beyond(self) -> int:
         """Return how many rows the mouse is above (negative) or below the view.
@@ -327,7 +381,8 @@ class TranscriptView(ScrollView):
             self._drag_scroll.stop()
             self._drag_scroll = None
 
-    def _selected(self, strip: Strip, row: int, selection: Selection) -> Strip:
+    def _toned(self, strip: Strip, row: int, selection: Selection, style: Style) -> Strip:
+        """Return the strip of a row with another style where it is selected."""
         found = selection.get_span(row)
         if found is None:
             return strip
@@ -337,8 +392,7 @@ class TranscriptView(ScrollView):
         if right <= left:
             return strip
         before, middle, after = strip.divide([left, right, strip.cell_length])
-        chosen = self.screen.get_component_rich_style("screen--selection")
-        return Strip.join([before, middle.apply_style(Style(bgcolor=chosen.bgcolor)), after])
+        return Strip.join([before, middle.apply_style(style), after])
 
     def get_selection(self, selection: Selection) -> tuple[str, str]:
         first = (selection.start.y, selection.start.x) if selection.start else (0, 0)
@@ -348,6 +402,12 @@ class TranscriptView(ScrollView):
     def selection_updated(self, selection: Selection | None) -> None:
         del selection
         self.refresh()
+
+
+def offset_of(position: Position) -> Offset:
+    """Return a position as Textual has them in a selection."""
+    row, column = position
+    return Offset(column, row)
 
 
 CURSOR = "▌"
