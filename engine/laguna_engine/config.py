@@ -262,6 +262,8 @@ class Request:
         no_repeat: stretches of tokens that were repeated without end; the token that would begin another round of one,
             right after a whole round, is not sampled.
         constraints: what else the next token may be; one that fails is left out with a warning (`ConstraintFailed`).
+        aside: remove prompt and answer from the KV cache afterwards, as far as they are not what it had before: the
+            next request that continues from that finds it as if there had been no other.
         logprobs: report each token's probability and that many of the most likely; None reports nothing. The whole row
             of logits leaves the device for it.
     """
@@ -276,6 +278,7 @@ class Request:
     no_repeat: tuple[tuple[int, ...], ...] = ()
     constraints: tuple[ConstraintSpec, ...] = ()
     logprobs: int | None = None
+    aside: bool = False
 
     def __post_init__(self) -> None:
         if self.logprobs is not None and self.logprobs < 0:

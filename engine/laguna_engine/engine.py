@@ -340,7 +340,7 @@ class Engine:
         generation = Generation(self._sequence, self._speculator, request, tokens, self._gate.leave)
         if not self._gate.enter(generation, guest=guest):
             return None
-        if not guest:
+        if not guest and not request.aside:
             self._own = request.tokens
 
         def run() -> None:

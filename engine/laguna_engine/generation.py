@@ -104,9 +104,12 @@ class Generation:
 
     def run(self) -> None:
         """Generate. Never raises: errors go to the reader."""
+        before = list(self._sequence.tokens) if self._request.aside else []
         try:
             with self._cancellation.armed():
                 reason = self._generate()
+            if before:
+                self._sequence.take_back(before, min(self._cached, len(before) - 1))
             self._sequence.settle()
             self._emitter.finish()
             self._batcher.put(Finished(reason, self._stats(), self._thought))
@@ -154,6 +157,8 @@ class Generation:
         """Decode the part of the prompt that is not cached, one micro-batch at a time so that it can be stopped."""
         reuse = self._speculator.begin(self._prompt, self._drafting, chain)
         self._read = self._cached = reuse.keep
+        if self._request.aside and reuse.keep and self._sequence.checkpoints.wanted:
+            self._sequence.save_checkpoint(self._speculator.snapshot())
         self._checkpoint_policy.begin(reuse.boundary, reuse.keep, len(self._prompt))
         self._report_prefill()
         while self._read < len(self._prompt):

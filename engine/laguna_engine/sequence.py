@@ -269,6 +269,14 @@ class TokenSequence:
         self._append(prompt[reuse.keep :])
         return reuse
 
+    def take_back(self, before: list[int], cached: int) -> None:
+        """Make the tokens `before`, whose first `cached` are in the KV cache, the committed ones again.
+
+        Nothing is cut off that cannot be: then the next `rewind` loses no more than this would.
+        """
+        if self.plan(before).keep == cached:
+            self.rewind(before, cached)
+
     def commit(self, tokens: Sequence[int]) -> None:
         """Append `tokens`: all but the last were verified just now, or there is only one.
 

@@ -292,6 +292,18 @@ class Agent:
         self.note_computed()
         return message
 
+    def side_answer(self, question: str) -> Iterator[AgentEvent]:
+        """Answer a question outside the conversation, with what is in it; not while a turn runs.
+
+        Raises:
+            EngineError, UserError: While iterating; a sentence for the user.
+        """
+        from laguna_tui.agent.aside import side_answer
+
+        self._cancelled = False
+        yield from side_answer(self.conversation, self.options, question, lambda: self._cancelled)
+        self.note_computed()
+
     def compact(self, guidance: str = "") -> Iterator[AgentEvent]:
         """Make room in the conversation now; not while a turn runs.
 

@@ -408,6 +408,13 @@ AgentEvent = (
 
 
 @dataclass(frozen=True, slots=True)
+class AsideDelta:
+    """More of the answer to a side question, in Markdown, raw."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class ReplayProgress:
     """An answer is being generated again without speculation: `done` of `total` tokens are compared."""
 

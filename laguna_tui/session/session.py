@@ -314,6 +314,19 @@ class Chat:
         with session.slot.watched():
             yield from session.recorder.recorded(session.opened().agent.compact(guidance))
 
+    def side_answer(self, question: str) -> Iterator[AgentEvent]:
+        """Answer a question with what the conversation has; neither it nor the KV cache has it afterwards.
+
+        Iterate for the progress and the text. Not while a turn runs; `cancel` ends it early.
+
+        Raises:
+            EngineError, UserError: while iterating; a sentence for the user.
+        """
+        session = self._session
+        session.slot.healthy()
+        with session.slot.watched():
+            yield from session.opened().agent.side_answer(question)
+
     def prefetch(self, message: str) -> None:
         """Prefill what is certain of a message being typed. Returns then, or soon after `cancel`."""
         session = self._session

@@ -19,6 +19,7 @@ from laguna_tui.session.session import Session
 from laguna_tui.tui.approvals.approval_panel import ApprovalPanel
 from laguna_tui.tui.chat_app import ChatApp
 from laguna_tui.tui.controllers.approval_controller import ApprovalController
+from laguna_tui.tui.controllers.aside_controller import AsideController
 from laguna_tui.tui.controllers.commit_controller import CommitController
 from laguna_tui.tui.controllers.context_controller import ContextController
 from laguna_tui.tui.controllers.file_controller import FileController
@@ -107,6 +108,7 @@ class LagunaApp(ChatApp):
         self.shell = ShellController(self)
         self.start = StartController(self, model_setup)
         self.files = FileController(self, self.shell.leave_screen)
+        self.asides = AsideController(self)
         self.controllers = (
             self.speed, self.approvals, self.modes, self.jobs, self.serving, self.typing, self.context, self.models,
             self.history, self.sidebar, self.sessions, self.commits, self.shell, self.start, self.files, notifier,

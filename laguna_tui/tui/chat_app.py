@@ -11,6 +11,7 @@ from textual.timer import Timer
 from laguna_engine.events import LoadProgress
 from laguna_tui.base.events import (
     AgentEvent,
+    AsideDelta,
     CheckUnknown,
     ReplayCheck,
     ReplayProgress,
@@ -265,6 +266,8 @@ class ChatApp(BaseApp):
                 self.writer.apply(event)
                 self._received(event)
                 self.status_bar.status = self.status_bar.status.updated(event)
+            elif isinstance(item, AsideDelta):
+                self.writer.extend_aside(self._sanitizer.aside.sanitize(item.text))
             elif isinstance(item, LoadProgress):
                 self.status_bar.status = self.status_bar.status.updated(safe_progress(item))
             elif isinstance(item, ReplayProgress | ReplayCheck):

@@ -51,9 +51,14 @@ def is_event(item: object) -> TypeGuard[AgentEvent]:
 
 
 class EventSanitizer:
-    """Sanitises the events of one conversation, in order: an emoji may arrive in two deltas."""
+    """Sanitises the events of one conversation, in order: an emoji may arrive in two deltas.
+
+    Attributes:
+        aside: for the answers to side questions.
+    """
 
     def __init__(self) -> None:
+        self.aside = TextSanitizer()
         self._sanitizers: dict[type[AgentEvent], TextSanitizer] = {}
         self._outputs: dict[int, OutputSanitizer] = {}
 

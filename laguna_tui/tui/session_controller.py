@@ -15,6 +15,7 @@ from laguna_engine.events import LoadProgress
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import (
     AgentEvent,
+    AsideDelta,
     ReasoningDelta,
     ReplayCheck,
     ReplayProgress,
@@ -31,7 +32,7 @@ from laguna_tui.tui.event_queue import EventQueue
 T = TypeVar("T")
 Flow = Coroutine[object, object, object]
 """Jobs of the session and what the screen does between and after them."""
-Put = Callable[[AgentEvent | LoadProgress | ReplayProgress | ReplayCheck], None]
+Put = Callable[[AgentEvent | AsideDelta | LoadProgress | ReplayProgress | ReplayCheck], None]
 """Puts an event into the queue to the screen. Any thread."""
 
 NO_MODEL = "No model is loaded. Choose one with /model; the message above says why."

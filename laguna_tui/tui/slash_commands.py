@@ -95,6 +95,10 @@ COMMANDS = (
     Command("Copy answer", "Copy the last answer to the clipboard", "copy_answer", "/copy", "", "ctrl+y"),
     Command("Export chat", "Write the conversation to a Markdown file", "sessions.export", "/export"),
     Command("Queue", "Send a message when the answer is done", "queue", "/queue", "TEXT", lines=True, needs=True),
+    Command(
+        "Side question", "Ask something that is not part of the conversation afterwards", "asides.ask",
+        "/btw", "QUESTION", lines=True, needs=True,
+    ),
     Command("Shell", "Leave the screen to your shell, or to vim, git add -p …", "shell.hand_over", "/shell", "COMMAND"),
     Command("Editor", "Edit the message in $VISUAL or $EDITOR", "shell.edit_message", key="ctrl+g", name="editor"),
     Command("Init", "Have the model write an AGENTS.md for this folder", "init", "/init"),

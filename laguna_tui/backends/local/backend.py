@@ -74,6 +74,7 @@ class LocalBackend:
             drafting=replace(options.drafting, files=self._source_tokens(options.sources)),
             thinking_budget=options.thinking_budget,
             constraints=self._format.constraints(prompt.tools, options),
+            aside=options.aside,
         )
 
     def generate(self, prompt: Prompt, options: Options) -> LocalAnswer:

@@ -9,6 +9,7 @@ from enum import IntEnum
 
 from laguna_tui.tui.text_lines import TextLine, collapse_tabs, next_boundary, plain
 from laguna_tui.tui.transcript.answer_entries import AnswerEntry
+from laguna_tui.tui.transcript.aside_entry import AsideEntry
 from laguna_tui.tui.transcript.document import GUTTER, TranscriptDocument
 from laguna_tui.tui.transcript.entries import Entry, FiguresEntry, NoticeEntry, QuestionEntry
 
@@ -82,7 +83,7 @@ def final_answer(document: TranscriptDocument) -> str:
     for entry in reversed(document.entries):
         if isinstance(entry, AnswerEntry):
             answer.append(entry)
-        elif answer or not isinstance(entry, NoticeEntry | FiguresEntry):
+        elif answer or not isinstance(entry, NoticeEntry | FiguresEntry | AsideEntry):
             break
     return joined(answer[::-1])
 

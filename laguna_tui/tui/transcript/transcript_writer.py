@@ -40,6 +40,7 @@ from laguna_tui.tui.markdown.attributed_text import TintSwitch
 from laguna_tui.tui.markdown.flow import Flows
 from laguna_tui.tui.markdown.markdown_parser import to_flows
 from laguna_tui.tui.transcript.answer_entries import AnswerStream
+from laguna_tui.tui.transcript.aside_entry import AsideEntry
 from laguna_tui.tui.transcript.compaction_entry import CompactionEntry
 from laguna_tui.tui.transcript.document import TranscriptDocument, TurnEntries
 from laguna_tui.tui.transcript.entries import FiguresEntry, NoticeEntry, ProgressEntry, QuestionEntry, WaitingEntry
@@ -92,6 +93,7 @@ class TranscriptWriter:
         self._working: ProgressEntry | None = None
         self._replay: ReplayEntry | None = None
         self._compaction: CompactionEntry | None = None
+        self._aside: AsideEntry | None = None
         self._failed: list[str] = []
         self._figures = TurnFigures()
         # Of a remote model nothing can end the thinking alone.
@@ -148,6 +150,26 @@ class TranscriptWriter:
         self._waiting.clear()
         self._stream = self._thought = self._working = self._replay = self._compaction = None
         self._steps.clear()
+
+    def begin_aside(self, question: str) -> None:
+        """Show a side question."""
+        self.settle()
+        self._aside = AsideEntry(question)
+        self.document.append(self._aside)
+        self._work()
+
+    def extend_aside(self, text: str) -> None:
+        """Show more of its answer."""
+        self._idle()
+        if self._aside is not None:
+            self._aside.extend(text)
+
+    def end_aside(self) -> None:
+        """End its answer."""
+        self._idle()
+        if self._aside is not None:
+            self._aside.finish()
+            self._aside = None
 
     def show_replay(self, state: ReplayProgress | ReplayCheck) -> None:
         """Show the progress or the result of a replay check."""
