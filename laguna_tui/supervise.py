@@ -80,6 +80,8 @@ def run_supervised(app: App) -> int:
         if not ended.exited:
             _remove_mount_points()
         if not asks:
+            if ended.exited and not ended.asked and not code and status.session and status.turns:
+                sys.stderr.write(_LATER.format(session=status.session))
             return code
         crashes = 1 if status.turns else crashes + 1
         if crashes == _CRASHES:

@@ -112,6 +112,8 @@ def cache_dir() -> Path:
 
 SESSIONS = "sessions"
 """The folder in the state folder with the saved sessions."""
+EXPORTS = "exports"
+"""The folder in the state folder with the chats that the user exports."""
 SNAPSHOTS = "snapshots"
 """The folder in the cache folder with the KV caches of sessions, a folder each: they can be computed again."""
 

@@ -145,7 +145,8 @@ def _delete(arguments: argparse.Namespace) -> int:
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    store, output = saved_sessions(), arguments.output
+    store = saved_sessions()
+    output = None if arguments.output is None else arguments.output.expanduser()
     found = _named(store, arguments.session, arguments)
     endings = {form.suffix: form for form in ExportForm}
     chosen = arguments.format or ("json" if arguments.json else None)

@@ -1,7 +1,6 @@
 """The app without a session: its widgets, its bindings, and the actions that need no model."""
 
 import asyncio
-import time
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -10,6 +9,8 @@ from typing import ClassVar
 from textual import events, on
 from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.command import Command as PaletteRow
+from textual.command import CommandPalette
 from textual.containers import Horizontal
 from textual.screen import Screen
 from textual.theme import ThemeProvider
@@ -19,7 +20,6 @@ from laguna_tui.tui import themes
 from laguna_tui.tui.approvals.approval_panel import ApprovalPanel
 from laguna_tui.tui.clipboard import OSC52_BYTES, copy_with_tool
 from laguna_tui.tui.crash import CrashSafeApp
-from laguna_tui.tui.event_sanitizer import safe_path
 from laguna_tui.tui.hint_bar import HintBar
 from laguna_tui.tui.key_bar import KeyBar
 from laguna_tui.tui.keys import OwnKeys
@@ -35,7 +35,6 @@ from laguna_tui.tui.status_bar import StatusBar
 from laguna_tui.tui.text_lines import WIDE_FROM
 from laguna_tui.tui.transcript import selection
 from laguna_tui.tui.transcript.document import TranscriptDocument
-from laguna_tui.tui.transcript.export import write_chat
 from laguna_tui.tui.transcript.request_entries import ChangeEntry
 from laguna_tui.tui.transcript.step_entries import ThinkingEntry, ToolCallEntry
 from laguna_tui.tui.transcript.transcript import Transcript
@@ -70,6 +69,8 @@ class BaseApp(CrashSafeApp):
         super().__init__(TranscriptDocument(), settings.state_dir)
         self._raised_at, self._raising = -RAISE_S, False
         self.settings, self.keys = settings, settings.keys or OwnKeys()
+        # The theme to restore when the list of themes closes; empty while it is not open.
+        self._theme_before = ""
         self.transcript = Transcript(self.document, self.type_in_prompt, id="transcript")
         self.sidebar_panel = Sidebar(id="sidebar")
         self.speed_panel = SpeedPanel(id="speed")
@@ -133,8 +134,21 @@ class BaseApp(CrashSafeApp):
         self.push_screen(Palette(id="--command-palette"))
 
     def search_themes(self) -> None:
-        """Show the themes."""
+        """Show the themes; the one under the cursor is tried out until the list closes."""
+        self._theme_before = self.theme
         self.push_screen(Palette(providers=[ThemeProvider], placeholder="Search for themes…"))
+
+    @on(CommandPalette.OptionHighlighted)
+    def _try_theme(self, event: CommandPalette.OptionHighlighted) -> None:
+        option = event.highlighted_event.option
+        if self._theme_before and isinstance(option, PaletteRow):
+            self.theme = str(option.hit.text)
+
+    @on(CommandPalette.Closed)
+    def _end_trying_themes(self, event: CommandPalette.Closed) -> None:
+        if self._theme_before and not event.option_selected:
+            self.theme = self._theme_before
+        self._theme_before = ""
 
     def run_command(self, action: str, argument: str = "") -> None:
         """Run a command: `part.method` of a part of the app, or an action of the app itself."""
@@ -288,15 +302,6 @@ class BaseApp(CrashSafeApp):
             lines = text.count("\n") + 1
             way = f"with {tool}" if tool else "through the terminal (OSC 52)"
             notify(self, f"Copied {lines} {plural(lines, 'line')} {way}.")
-
-    def export_shown(self) -> None:
-        """Write the conversation into the current folder, as the screen shows it."""
-        try:
-            path = write_chat(self.document, Path.cwd(), time.localtime())
-        except OSError as error:
-            notify(self, f"The chat was not written: {error}. Start laguna-tui in a writable folder.", "error")
-        else:
-            notify(self, f"Wrote {safe_path(path)}")
 
     # -- screens
 

@@ -93,7 +93,7 @@ COMMANDS = (
     ),
     Command("Compact", "Make room in the context now; say what to keep", "compact", "/compact", "GUIDANCE"),
     Command("Copy answer", "Copy the last answer to the clipboard", "copy_answer", "/copy", "", "ctrl+y"),
-    Command("Export chat", "Write the conversation to a Markdown file", "sessions.export", "/export"),
+    Command("Export chat", "Write the conversation to a file", "sessions.export", "/export", "FILE"),
     Command("Queue", "Send a message when the answer is done", "queue", "/queue", "TEXT", lines=True, needs=True),
     Command(
         "Side question", "Ask something that is not part of the conversation afterwards", "asides.ask",

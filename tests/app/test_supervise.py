@@ -206,6 +206,18 @@ def test_an_exit_code_passes_through_and_the_terminal_is_restored_for_each(code)
         assert_gone(job)
 
 
+SAVED = "report.session_saved('20261123-101500-ab12', 'a title')"
+RESUME = b"To resume later: laguna-tui --resume 20261123-101500-ab12"
+
+
+@pytest.mark.parametrize(("turns", "code"), [(1, 0), (0, 0), (1, 3)])
+def test_after_a_conversation_the_end_says_how_to_resume_it(turns, code):
+    with start(f"{SAVED}{'; report.turn_ended()' * turns}; return {code}") as job:
+        assert job.expect("ended") == code
+        assert_gone(job)
+        assert (RESUME in job.written) == (turns == 1 and code == 0)
+
+
 def test_nothing_is_sent_to_a_terminal_that_the_app_has_restored_itself():
     tidy = (
         "termios.tcsetattr(0, termios.TCSANOW, terminal._found); os.write(2, supervise_restore.encode());"

@@ -489,15 +489,58 @@ async def test_the_palette_knows_our_commands(chat) -> None:
         await pilot.press("escape")
 
 
-async def test_the_chat_is_exported_beside_the_work(chat, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    async with running(chat("It is **done**.")) as (app, pilot):
+async def test_the_chat_is_exported_into_the_state_folder(chat, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path / "project")
+    async with running(chat("It is **done**."), state_dir=tmp_path / "state") as (app, pilot):
         await ask(app, pilot, "q")
-        await pilot.press(*"/export", "enter")
-        await until(pilot, lambda: list(tmp_path.glob("laguna-chat-*.md")))
-    (path,) = tmp_path.glob("laguna-chat-*.md")
+        await ask(app, pilot, "/export")
+        await until(pilot, lambda: list(tmp_path.glob("state/exports/laguna-chat-*.md")))
+        assert not list((tmp_path / "project").iterdir())
+    (path,) = tmp_path.glob("state/exports/laguna-chat-*.md")
     assert "> q\n\nIt is **done**.\n" in path.read_text()
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+async def test_the_chat_is_exported_to_a_path_and_replaces_a_file_only_on_request(
+    chat, tmp_path: Path, monkeypatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    path = tmp_path / "chat.md"
+    path.write_text("mine")
+    async with running(chat("It is **done**.")) as (app, pilot):
+        await ask(app, pilot, "q")
+        await ask(app, pilot, "/export ~/chat.md")
+        await until(pilot, lambda: "Replace this file?" in screen(app))
+        await pilot.press("n")
+        await until(pilot, lambda: len(app.screen_stack) == 1)
+        assert path.read_text() == "mine"
+        await ask(app, pilot, "/export ~/chat.md")
+        await until(pilot, lambda: "Replace this file?" in screen(app))
+        await pilot.press("y")
+        await until(pilot, lambda: "Wrote ~/chat.md" in screen(app))
+        assert "It is **done**." in path.read_text()
+        await ask(app, pilot, "/export")
+        nowhere = "There is no state folder to write to. Name a file: /export FILE"
+        await until(pilot, lambda: nowhere in [each.message for each in app._notifications])
+
+
+async def test_a_theme_is_tried_out_under_the_cursor_and_escape_restores_it(chat) -> None:
+    async with running(chat()) as (app, pilot):
+        await ask(app, pilot, "/theme")
+        await until(pilot, lambda: "atom-one" in screen(app))
+        await pilot.press("down", "down")
+        await until(pilot, lambda: app.theme != "laguna-dark")
+        await pilot.press("escape")
+        await until(pilot, lambda: app.theme == "laguna-dark")
+        await ask(app, pilot, "/theme")
+        await until(pilot, lambda: "atom-one" in screen(app))
+        await pilot.press(*"dracula")
+        await until(pilot, lambda: "atom-one" not in screen(app))
+        await pilot.press("down")
+        await until(pilot, lambda: app.theme == "dracula")
+        await pilot.press("enter")
+        await until(pilot, lambda: len(app.screen_stack) == 1)
+        assert app.theme == "dracula"
 
 
 async def test_several_lines_history_and_search(chat, tmp_path: Path) -> None:

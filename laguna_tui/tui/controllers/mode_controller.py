@@ -1,5 +1,7 @@
 """Changes the mode, by key and by command, and in plan mode asks whether to carry out the plan."""
 
+import re
+
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import AgentEvent, TurnEnd, TurnFinished
 from laguna_tui.base.permission_request import Mode
@@ -39,6 +41,17 @@ _PLAN = Question(
     ),
     (Choice("tab", "to answer", "to answer"),),
 )
+
+
+_BULLET = re.compile(r"\s*[-*+]\s+\S")
+_STEP_OR_HEADING = re.compile(r"\s*\d+[.)]\s+\S|#{1,6}\s+\S")
+_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1|\Z)", re.DOTALL | re.MULTILINE)
+
+
+def has_plan(answer: str) -> bool:
+    """Return whether an answer in Markdown has a numbered step, a list of several items, or a heading."""
+    lines = _FENCE.sub("", answer).splitlines()
+    return sum(_BULLET.match(line) is not None for line in lines) > 1 or any(map(_STEP_OR_HEADING.match, lines))
 
 
 class ModeController(Controller):
@@ -95,7 +108,7 @@ class ModeController(Controller):
         """Ask whether to carry out the plan that ended a turn."""
         answered, self._answered = self._answered, False
         planned = answered and self._permissions.mode is Mode.PLAN and not self._app.controller.queued
-        if not planned or not final_answer(self._app.document):
+        if not planned or not has_plan(final_answer(self._app.document)):
             return
         self.asking = True
         self._panel.ask(_PLAN)

@@ -7,10 +7,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from laguna_engine.files import write_output
 from laguna_tui.base import units
 from laguna_tui.base.app_report import AppReport
+from laguna_tui.base.crash_log import create_private_file
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import AgentEvent, TurnFinished, TurnStarted
+from laguna_tui.base.paths import EXPORTS
 from laguna_tui.base.text import sanitize, sanitize_line
 from laguna_tui.session.values import FolderGoneError, OtherFolderError, Resumed, SessionInfo
 from laguna_tui.store.session_summary import SessionSummary
@@ -20,6 +23,7 @@ from laguna_tui.tui.event_sanitizer import error_sentence, safe_path, safe_turns
 from laguna_tui.tui.modal import notify
 from laguna_tui.tui.session_controller import Put, SessionState
 from laguna_tui.tui.text_lines import crop
+from laguna_tui.tui.transcript.export import chat_text
 
 if TYPE_CHECKING:
     from laguna_tui.tui.sessions.session_picker import SessionChoice
@@ -29,6 +33,8 @@ T = TypeVar("T")
 NOTHING_KEPT = "This chat is not saved yet: send a message first."
 KEPT_AGAIN = "The session is being saved again."
 CACHE_KEPT_AGAIN = "The KV cache is being saved again."
+_NO_EXPORTS = "There is no state folder to write to. Name a file: /export FILE"
+_NOT_WRITTEN = "{path} was not written: {why}. Name another file: /export FILE"
 _LEFT_OUT = "{count} earlier {messages} not shown; the model still has them, and /export writes them."
 _IN_CACHE = "Resumed “{title}”: {tokens} tokens restored to the KV cache in {seconds}."
 _TO_READ = "Resumed “{title}”. The model reads it again with your next message."
@@ -120,30 +126,54 @@ class SessionsController(Controller):
         await self._try(lambda: self._sessions.rename(session, title))
         await self._update_title()
 
-    def export(self) -> None:
-        """Write the conversation into the current folder: as it is saved, else as the screen shows it."""
-        if self._sessions.open_id:
-            self._export(self._sessions.open_id)
-        else:
-            self._app.export_shown()
+    def export(self, target: str = "") -> None:
+        """Write the conversation to a file, or into the folder of exports; as saved, else as shown."""
+        self._app.run_worker(self._export_to(self._sessions.open_id, target))
 
     def _export(self, session: str) -> None:
-        """Write a session to a file in the current folder."""
-        self._app.start_work(partial(self._write, session))
+        """Write a session into the folder of exports."""
+        self._app.run_worker(self._export_to(session, ""))
 
-    async def _write(self, session: str) -> None:
-        from laguna_tui.base.crash_log import create_private_file
+    async def _export_to(self, session: str, target: str) -> None:
+        path = await self._try(partial(self._target, target))
+        if path is None:
+            return
+        exists = await asyncio.to_thread(path.exists)
+        if target and exists:
+            from laguna_tui.tui.sessions.session_questions import ReplaceQuestion
+
+            if not await self._app.push_screen_wait(ReplaceQuestion(path)):
+                return
+        shown = "" if session else chat_text(self._app.document, "laguna-tui")
 
         def write() -> Path:
-            text, name = self._sessions.export(session, "markdown"), time.strftime("laguna-chat-%Y%m%d-%H%M%S")
-            try:
-                return create_private_file(Path.cwd(), name, ".md", text)
-            except OSError as error:
-                raise UserError(f"Not written: {error}. Start laguna-tui in a writable folder.") from None
+            from laguna_tui.store.session_export import ExportForm
 
-        path = await self._try(write)
-        if path is not None:
-            notify(self._app, f"Wrote {safe_path(path)}")
+            form = next((each for each in ExportForm if each.suffix == path.suffix), ExportForm.MARKDOWN)
+            text = self._sessions.export(session, form) if session else shown
+            try:
+                if target:
+                    write_output(path, text, 0o600)
+                    return path
+                return create_private_file(path.parent, path.stem, path.suffix, text)
+            except OSError as error:
+                raise UserError(_NOT_WRITTEN.format(path=path, why=error.strerror or error)) from None
+
+        if (written := await self._try(write)) is not None:
+            notify(self._app, f"Wrote {safe_path(written)}")
+
+    def _target(self, target: str) -> Path:
+        """Return the file to write: what the user named, else a new one in the folder of exports."""
+        name = time.strftime("laguna-chat-%Y%m%d-%H%M%S.md")
+        if target:
+            named = Path(target).expanduser()
+            return named / name if named.is_dir() else named
+        state = self._app.settings.state_dir
+        if state is None:
+            raise UserError(_NO_EXPORTS)
+        folder = state / EXPORTS
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return folder / name
 
     async def _try(self, job: Callable[[], T]) -> T | None:
         """Run something that waits for the disk on a thread. Returns None if it failed, which is notified."""

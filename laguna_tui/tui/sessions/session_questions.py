@@ -74,6 +74,27 @@ class FolderQuestion(SessionQuestion[Path | None]):
             self.query_one(Static).update(Content(_NO_FOLDER.format(place=sanitize_line(event.value))))
 
 
+class ReplaceQuestion(SessionQuestion[bool]):
+    """Returns whether to replace a file."""
+
+    heading, hints = "Replace this file?", ("y replace · n cancel",)
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y,Y", "answer(True)", "Replace it"),
+        Binding("n,N,q,Q,escape,enter", "answer(False)", "Keep it"),
+    ]
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._path = path
+
+    def content(self) -> ComposeResult:
+        yield Static(Content.styled(safe_path(self._path), "bold"), markup=False)
+        yield Static("It exists already, and its contents would be lost.", markup=False)
+
+    def action_answer(self, replace: bool) -> None:
+        self.dismiss(replace)
+
+
 class DeleteQuestion(SessionQuestion[bool]):
     """Returns whether to delete it."""
 

@@ -161,7 +161,7 @@ async def test_a_plan_that_is_declined_stays_a_plan(tmp_path: Path) -> None:
 
 
 async def test_a_message_sent_instead_of_an_answer_ends_the_question_about_the_plan(tmp_path: Path) -> None:
-    script = Script([say("1. Raise the price."), say("Yes?")])
+    script = Script([say("1. Raise the price."), say("1. Yes?")])
     async with told(tmp_path, script, mode="plan") as (app, pilot, session):
         await asked(app, pilot)
         await pilot.press(*"why", "enter")

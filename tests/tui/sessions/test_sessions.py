@@ -173,12 +173,12 @@ async def test_a_session_that_another_window_has_open_is_not_taken(key, said):
 
 async def test_a_session_is_written_to_a_file_from_the_picker(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    async with chatting(sessions()) as (app, pilot):
+    async with chatting(sessions(), state=tmp_path / "state") as (app, pilot):
         await picking(app, pilot)
         await pilot.press("ctrl+e")
-        await until(pilot, lambda: list(tmp_path.glob("laguna-chat-*.md")))
+        await until(pilot, lambda: list(tmp_path.glob("state/exports/laguna-chat-*.md")))
         await until(pilot, lambda: "Wrote" in screen(app))
-        assert next(tmp_path.glob("*.md")).read_text() == "# fix the discount as markdown\n"
+        assert next(tmp_path.glob("state/exports/*.md")).read_text() == "# fix the discount as markdown\n"
 
 
 async def test_titles_and_finds_reach_the_screen_sanitised():

@@ -101,7 +101,7 @@ def test_streaming_and_loading_at_once_show_the_same() -> None:
 def test_thinking_shows_its_end_while_it_runs_and_folds_when_it_is_done() -> None:
     chat = Chat()
     chat.hear(*thinking("one\ntwo\nthree\nfour\nfive\nsix"))
-    assert chat.rows() == ["", "thinking …", "│ three", "│ four", "│ five", "│ six"]
+    assert chat.rows() == ["", "thinking …  Enter: answer now", "│ three", "│ four", "│ five", "│ six"]
     chat.now = 3.25
     chat.hear(TextDelta("Answer"))
     assert chat.rows() == ["", "thought for 3.2 s", "", "Answer"]
