@@ -302,7 +302,7 @@ def test_stream_json_tells_of_an_edit_before_and_after(capsys):
     }
     about = {"call_id": 0, "tool": "edit", "why": "You are asked first.", "sandbox": "", "rule": ""}
     assert asked == {"type": "permission_asked", **about, **change}
-    said = {"decision": "yes", "message": "", "edited": False, "by": "user"}
+    said = {"decision": "yes", "message": "", "edited": False, "hunks": None, "by": "user"}
     assert answered == {"type": "permission_answered", "call_id": 0, **said}
     assert made == {"type": "change_made", "call_id": 0, **change}
 
