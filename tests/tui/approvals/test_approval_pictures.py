@@ -71,6 +71,22 @@ def test_a_warning_while_something_is_typed(snap_compare, project: Project, size
     assert snap_compare(still(chat), terminal_size=size, run_before=typing)
 
 
+@pytest.mark.parametrize("size", [USUAL, NARROW, (140, 40)])
+def test_hunks_one_by_one(snap_compare, project: Project, size: tuple[int, int]) -> None:
+    async def deciding(pilot) -> None:
+        await asked(pilot)
+        await pilot.press("h", "y", "n")
+        await until(pilot, lambda: "Accept hunk 3 of 3" in screen(pilot.app))
+        await pilot.pause(0.2)
+
+    def change(name: str) -> str:
+        return "".join(f"def {name}_{number}():\n    return {number}\n" + "\n" * 8 for number in range(3))
+
+    project.prices.write_text(change("price"))
+    chat = session(project.edit(change("price"), change("cost"), "shop/prices.py"))
+    assert snap_compare(still(chat), terminal_size=size, run_before=deciding)
+
+
 @pytest.mark.parametrize("size", [USUAL, NARROW])
 def test_a_long_diff(snap_compare, project: Project, size: tuple[int, int]) -> None:
     assert snap_compare(still(session(project.long())), terminal_size=size, run_before=asked)
