@@ -230,6 +230,7 @@ def run_tui(
         _own_keys(),
         settings.sidebar,
         settings.editor,
+        settings.vim,
     )
     app = LagunaApp(session, options, ModelSetup(settings), question, report, resume=resume)
     try:

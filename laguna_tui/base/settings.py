@@ -221,6 +221,7 @@ class Settings:
     sidebar: bool = declared(
         True, "show plan, changed files, context and speed beside the transcript, from 140 columns on"
     )
+    vim: bool = declared(False, "edit messages with vim's keys")
     notify: bool = declared(
         True,
         "ring and notify while the terminal is not focused: for a question, or an answer that took over 10 seconds",

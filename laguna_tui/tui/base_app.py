@@ -110,6 +110,7 @@ class BaseApp(CrashSafeApp):
         for changing in ("found", "at"):
             self.watch(self.prompt.completions, changing, self._show_count)
         self.set_keymap(self.keys.keys)
+        self.prompt.use_vim(self.settings.vim)
         self.prompt.focus()
 
     def _show_count(self) -> None:
@@ -237,6 +238,10 @@ class BaseApp(CrashSafeApp):
         """Disable the app's keys while another screen is open, except quitting."""
         actions = (binding.action.partition("(")[0] for binding in BaseApp.BINDINGS if isinstance(binding, Binding))
         return len(self.screen_stack) <= 1 or action in ALWAYS or action not in actions
+
+    def action_toggle_vim(self) -> None:
+        self.prompt.use_vim(self.prompt.vim is None)
+        notify(self, "Vim's keys are on. /vim turns them off." if self.prompt.vim else "Vim's keys are off.")
 
     # -- moving
 

@@ -130,6 +130,7 @@ COMMANDS = (
     Command("MCP servers", "Show the MCP servers of this session and their tools", "mcp", "/mcp"),
     Command("Serve", "Let other programs use the model, and see who does", "serving.show_screen", "/serve"),
     Command("Theme", "Choose the colours", "change_theme", "/theme"),
+    Command("Vim", "Turn vim's keys in the input on or off", "toggle_vim", "/vim"),
     Command("Quit", "Leave laguna-tui", "quit", "/quit", "", "ctrl+q", ("/exit",)),
     Command(
         "Input history", "Search the input history", "search_history",

@@ -66,6 +66,7 @@ class TuiSettings:
         keys: the user's keys; None for the default ones.
         sidebar: whether wide screens have a sidebar.
         editor: the command that opens a file, as in the settings; None for the editor of the environment.
+        vim: whether the input has vim's keys.
     """
 
     state_dir: Path | None = None
@@ -76,6 +77,7 @@ class TuiSettings:
     keys: "OwnKeys | None" = None
     sidebar: bool = True
     editor: str | None = None
+    vim: bool = False
 
     def is_first_notice(self, name: str, folder: Path) -> bool:
         """Note that a notice is shown in a folder; whether it is the first of its name there. May wait for a disk."""

@@ -14,6 +14,9 @@ from textual.widgets import Input, TextArea
 
 from laguna_tui.base.text import JOINER, NON_JOINER
 
+COMMANDS_CLASS = "-commands"
+"""The class of a text area while its letters are commands."""
+
 
 class TypedText(events.Event, bubble=False):
     """Posted to the app instead of several printable keys that came together.
@@ -28,7 +31,8 @@ class TypedText(events.Event, bubble=False):
 
     def for_widget(self, focused: Widget | None) -> Sequence[events.Event]:
         """Return the events for the widget with the focus: one paste where text is edited, else the keys."""
-        return [pasted(self.keys)] if isinstance(focused, TextArea | Input) else self.keys
+        edits = isinstance(focused, TextArea | Input) and not focused.has_class(COMMANDS_CLASS)
+        return [pasted(self.keys)] if edits else self.keys
 
 
 def pasted(keys: Iterable[events.Key]) -> events.Paste:

@@ -28,10 +28,11 @@ async def running(
     theme: str = "laguna-dark",
     model_setup: ModelSetup | None = None,
     keys: OwnKeys | None = None,
+    vim: bool = False,
     sidebar: bool = True,
 ) -> AsyncIterator[tuple[LagunaApp, Pilot[None]]]:
     """The app on this session, as a context."""
-    settings = TuiSettings(state_dir=state_dir, theme=theme, keys=keys, sidebar=sidebar)
+    settings = TuiSettings(state_dir=state_dir, theme=theme, keys=keys, sidebar=sidebar, vim=vim)
     app = LagunaApp(session, settings, model_setup)
     async with app.run_test(size=size, notifications=True) as pilot:
         yield app, pilot

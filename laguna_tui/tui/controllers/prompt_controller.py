@@ -76,7 +76,7 @@ class PromptController(Controller):
     def changed(self) -> None:
         """Update the hints, the cost and the prefetch after a change of the text."""
         text = self._prompt.message
-        self._prompt.border_title = next((title for mark, title in _SHELL_TITLES if text.startswith(mark)), "")
+        self._prompt.show_title(next((title for mark, title in _SHELL_TITLES if text.startswith(mark)), ""))
         name, rest = split(text)
         takes_more = is_slash(text) and (rest or text[-1:].isspace())
         self._hint_bar.command = find(name) if takes_more else None

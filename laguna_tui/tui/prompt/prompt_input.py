@@ -21,8 +21,10 @@ from laguna_tui.tui.keys import OwnKeys
 from laguna_tui.tui.prompt.completion_list import QUOTE, CompletionList
 from laguna_tui.tui.prompt.input_history import InputHistory
 from laguna_tui.tui.prompt.pasted_texts import PastedTexts
+from laguna_tui.tui.prompt.vim import Change, Mode, Vim
 from laguna_tui.tui.slash_commands import Command, find, search, similar
 from laguna_tui.tui.text_lines import StyledText
+from laguna_tui.tui.typed_text import COMMANDS_CLASS
 
 # Textual's name of Shift+Enter in xterm's modifyOtherKeys mode.
 _SHIFT_ENTER = "shift+\r"
@@ -38,6 +40,8 @@ _AT_PASTED = (
     KeyHint("show the text", "complete"),
     KeyHint("remove it", typed="Backspace"),
 )
+# What vim's keys mean that type no character.
+_VIM_KEYS = {"backspace": "h", "delete": "x", "left": "h", "right": "l"}
 _EMPTY = (
     KeyHint("file", typed="@"),
     KeyHint("commands", typed="/"),
@@ -107,6 +111,8 @@ class PromptInput(TextArea):
     ) -> None:
         # Before the first selection.
         self._pasted = PastedTexts()
+        self.vim: Vim | None = None
+        self._title = ""
         super().__init__(id=id, soft_wrap=True, placeholder=Content(placeholder), highlight_cursor_line=False)
         self.past = history
         self.completions = CompletionList()
@@ -137,7 +143,9 @@ class PromptInput(TextArea):
     @property
     def is_naming_command(self) -> bool:
         """Whether the name of a slash command is being typed."""
-        return self.by_hand and self.document.line_count == 1 and _NAME.fullmatch(self.document.get_line(0)) is not None
+        if self.has_commands or not self.by_hand or self.document.line_count > 1:
+            return False
+        return _NAME.fullmatch(self.document.get_line(0)) is not None
 
     @property
     def message(self) -> str:
@@ -213,6 +221,8 @@ class PromptInput(TextArea):
         """Return what the keys do with what is in the input now."""
         if self.completions.is_open:
             return (KeyHint("run", "send"), *_CHOOSING) if self.is_naming_command else _CHOOSING
+        if self.has_commands:
+            return (KeyHint("insert", typed="i"), KeyHint("send", "send"))
         if self.label_at_cursor is not None:
             return _AT_PASTED
         if self.text:
@@ -243,6 +253,8 @@ class PromptInput(TextArea):
             return
         self.past.add(text)
         self.load_text("")
+        if self.vim is not None:
+            self.use_vim(True)
         self.post_message(self.Sent(text, later=later))
 
     def action_newline(self) -> None:
@@ -342,7 +354,7 @@ class PromptInput(TextArea):
         # Bindings run in the app's queue, ahead of letters that still wait in ours: text typed by a program or very
         # fast would be sent without its end. So our own keys are handled here, in order.
         action = self._own_keys.get(event.key)
-        if self._steer(event.key):
+        if self._vim_key(event) or self._steer(event.key):
             event.stop()
             event.prevent_default()
         elif action is not None:
@@ -354,6 +366,62 @@ class PromptInput(TextArea):
             event.stop()
             event.prevent_default()
             self._replace_via_keyboard(event.character, *self.selection)
+
+    def use_vim(self, on: bool) -> None:
+        """Turn vim's keys on or off."""
+        self.vim = Vim() if on else None
+        self.show_title()
+
+    def show_title(self, title: str | None = None) -> None:
+        """Show what the line is in the upper border, or else vim's mode. title: None for the one before."""
+        self._title = self._title if title is None else title
+        self.border_title = self._title or (self.vim.mode.value if self.vim is not None else "")
+        # Keys are commands and must not be joined to a paste.
+        self.set_class(self.has_commands, COMMANDS_CLASS)
+
+    @property
+    def has_commands(self) -> bool:
+        """Whether letters are vim's commands."""
+        return self.vim is not None and self.vim.mode is not Mode.INSERT
+
+    def _vim_key(self, event: events.Key) -> bool:
+        """Offer a key to vim. Returns whether it was handled."""
+        vim = self.vim
+        if vim is None:
+            return False
+        inserting = vim.mode is Mode.INSERT
+        if event.key == "escape":
+            if self.completions.is_open or not (inserting or vim.is_pending):
+                return False
+            change: Change | None = vim.escape(self.text, self.cursor_index)
+        elif inserting:
+            return False
+        elif event.key == "ctrl+r":
+            change = Change(0, action="redo")
+        else:
+            key = _VIM_KEYS.get(event.key) or (event.character if event.is_printable else None)
+            if key is None:
+                return False
+            change = vim.key(key, self.text, self.cursor_index)
+        if change is not None:
+            self._apply(change)
+        self.show_title()
+        return True
+
+    def _apply(self, change: Change) -> None:
+        if change.action:
+            getattr(self, f"action_{change.action}")()
+        elif change.selects:
+            self.selection = Selection(self._location(change.start), self._location(change.end))
+        else:
+            if change.text is not None:
+                self.history.checkpoint()
+                self._replace_via_keyboard(change.text, self._location(change.start), self._location(change.end))
+            self.move_cursor(self._location(change.cursor))
+
+    def _location(self, index: int) -> Location:
+        before = self.text[:index]
+        return before.count("\n"), index - before.rfind("\n") - 1
 
     async def _on_paste(self, event: events.Paste) -> None:
         event.prevent_default()
