@@ -141,6 +141,7 @@ def commands(files: dict[str, Path], target: Path) -> dict[str, list[str]]:
         "fit": ["nano"],
         "doctor": [],
         "completions": ["bash"],
+        "keys": [],
         "selfcheck": ["--report", "nowhere/at/all.md"],
         "sessions list": [],
         "sessions search": ["total"],
