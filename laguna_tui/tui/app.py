@@ -14,6 +14,7 @@ from textual import on
 from laguna_tui.base.app_report import AppReport
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.spelling import did_you_mean
+from laguna_tui.base.text import sanitize
 from laguna_tui.models.model_setup import ModelSetup
 from laguna_tui.session.session import Session
 from laguna_tui.tui.approvals.approval_panel import ApprovalPanel
@@ -333,7 +334,7 @@ class LagunaApp(ChatApp):
         for text in older:
             self.prompt.past.add(text)
         if newest:
-            self.prompt.put(newest)
+            self.prompt.replace_text(sanitize(newest))
             self._draft.keep_now(newest)
             notify(self, "Your unsent text is back in the input.")
 

@@ -1,9 +1,12 @@
 """The user's own keys: `keys.toml`."""
 
+import json
+import re
 from pathlib import Path
 
 import pytest
 
+from laguna_tui.cli.main import main
 from laguna_tui.tui.help_screen import HelpScreen
 from laguna_tui.tui.key_sections import key_sections
 from laguna_tui.tui.keys import OwnKeys, key_names, parse_key, read_own_keys
@@ -114,3 +117,20 @@ async def test_the_app_obeys_the_file_and_shows_its_keys(chat, tmp_path: Path) -
         assert "All keys and commands, or a page of the manual · F10" in screen(app)
         await pilot.press("f10")
         await until(pilot, lambda: isinstance(app.screen, HelpScreen) and "F10" in screen(app))
+
+
+def test_the_command_prints_the_keys_in_effect(tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.setattr("laguna_tui.tui.key_sections.keys_path", lambda: tmp_path / "keys.toml")
+    (tmp_path / "keys.toml").write_text('[app]\ncommit = "F10"\nhelp = "F7"\n', encoding="utf-8")
+    assert main(["keys"]) == 1
+    printed = capsys.readouterr()
+    assert "\n  commit          F10      Commit, with a message that the model drafts (changed)\n" in re.sub(
+        r" {2,}(?=Commit,)", "      ", printed.out
+    )
+    assert printed.err == (
+        "laguna-tui: keys.toml: [app] help is not in effect: F7 belongs to [app] model. Give that another key too.\n"
+    )
+    assert main(["keys", "--json"]) == 1
+    found = {row["action"]: row for row in json.loads(capsys.readouterr().out) if row["table"] == "app"}
+    assert (found["commit"]["keys"], found["commit"]["default"]) == (["f10"], [])
+    assert found["help"]["keys"] == ["f1"]
