@@ -16,6 +16,7 @@ from laguna_tui.base.settings import Settings
 from laguna_tui.models.model_setup import ModelSetup
 from laguna_tui.session.session import Session
 from laguna_tui.tui.app import LagunaApp
+from laguna_tui.tui.models.setup_screen import SetupScreen
 from laguna_tui.tui.session_controller import SessionState
 from laguna_tui.tui.tui_settings import TuiSettings
 
@@ -170,6 +171,9 @@ async def take(picture: Picture, folder: Path) -> None:
             await pilot.press(key)
             await asyncio.sleep(POLL_S)
         await free(app)
+        if isinstance(app.screen, SetupScreen):
+            # It measures the machine first.
+            await app.workers.wait_for_complete()
         await pilot.pause(POLL_S)
         save(app, picture.name)
         if app.approval_panel.has_focus:

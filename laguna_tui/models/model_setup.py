@@ -142,7 +142,10 @@ class ModelSetup:
             return f"For a larger model this machine has too little memory: {offer.why} F8 has details"
         speed = "" if offer.rate is None else f" Expected speed: about {units.rate(offer.rate)}."
         need = f"a download of {size(offer.size or 0)} and {memory(offer.memory)} of memory"
-        return f"A larger model, {offer.title}, needs {need}. {offer.why}{speed} F8 has details"
+        slow = _TOO_SLOW if offer.why.endswith(_TOO_SLOW) else ""
+        return (
+            f"A larger model, {offer.title}, needs {need}. {offer.why.removesuffix(slow)}{speed}{slow} F8 has details"
+        )
 
     def fits(self, name: str, width: int) -> list[str]:
         """Return the fit of a model on this machine, for every context and KV cache, in lines of at most `width` cells.

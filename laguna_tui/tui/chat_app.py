@@ -297,14 +297,14 @@ class ChatApp(BaseApp):
     def show_model(self, info: SessionInfo) -> None:
         """Show that another model answers from now on."""
         self._change_model(info)
+        reads = " It reads the conversation with your next message."
         if self.is_empty:
             self.writer.clear()
             self.document.append(self._welcome)
+            reads = ""
         self.show_opened(info)
         how = f" with {self.plan[0]}" if self.plan else ""
-        self.writer.add_notice(
-            f"{self._model} answers from now on{how}. It reads the conversation with your next message."
-        )
+        self.writer.add_notice(f"{self._model} answers from now on{how}.{reads}")
         self.show()
 
     def show_resumed(self, info: SessionInfo) -> None:

@@ -72,7 +72,7 @@ class StartController(Controller):
         for entry in entries:
             self._app.document.append(entry)
         self._shown = entries
-        self._app.prompt.has_examples = bool(entries)
+        self._app.prompt.above = "examples" if examples else "larger model" if larger else ""
         self._app.key_bar.refresh()
         self._app.show()
 
@@ -82,5 +82,5 @@ class StartController(Controller):
             if document.index(entry) is not None:
                 document.remove(entry)
         self._shown = []
-        self._app.prompt.has_examples = False
+        self._app.prompt.above = ""
         self._app.key_bar.refresh()

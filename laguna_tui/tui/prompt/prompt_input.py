@@ -98,8 +98,8 @@ class PromptInput(TextArea):
 
     # Whether the text was last changed by typing, not by recalling or clearing it.
     by_hand = False
-    # Whether the arrow keys lead from the empty input to example questions.
-    has_examples = False
+    # What the arrow keys lead to from the empty input, in a word or two; mostly empty.
+    above = ""
 
     def __init__(
         self,
@@ -227,9 +227,9 @@ class PromptInput(TextArea):
             return _AT_PASTED
         if self.text:
             return (KeyHint("send", "send"), KeyHint("new line", "newline"))
-        examples = [KeyHint("examples", "down" if self.past.entries else "up down")] if self.has_examples else []
+        above = [KeyHint(self.above, "down" if self.past.entries else "up down")] if self.above else []
         older = [KeyHint("earlier", "up")] if self.past.entries else []
-        return (*examples, *older, *_EMPTY)
+        return (*above, *older, *_EMPTY)
 
     def on_resize(self) -> None:
         self.say_below(self._below)

@@ -13,8 +13,8 @@ from laguna_tui.agent.tools.base.guard import Guard
 from laguna_tui.agent.tools.base.tool import Tool, ToolServices
 from laguna_tui.repo.search.well_known import WellKnownSymbol
 
-# A list of more users is cut in the answer.
-_FEW_USERS = 8
+# One user may be no more than an import that passes the name on; a list of many is cut in the answer.
+_FEW_USERS = range(2, 9)
 
 SHELL = "shell"
 """The tool that runs commands, by the name that models were trained on."""
@@ -39,7 +39,7 @@ class ExampleQuestions:
         left = list(symbols)
         types = [each for each in left if each.is_type]
         called = [each for each in left if not each.is_type and each.users]
-        few = [each for each in called if each.users <= _FEW_USERS]
+        few = [each for each in called if each.users in _FEW_USERS]
         wanted = (
             (self.defined, types or left),
             (self.used, few or called or [each for each in left if each.users]),
