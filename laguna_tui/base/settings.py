@@ -218,6 +218,9 @@ class Settings:
         more_choices=_textual_themes,
         placeholder="NAME",
     )
+    plain: bool = declared(
+        False, "chat in plain lines instead of the TUI, for screen readers, dumb terminals and pipes"
+    )
     sidebar: bool = declared(
         True, "show plan, changed files, context and speed beside the transcript, from 140 columns on"
     )

@@ -245,11 +245,40 @@ def _tui(arguments: argparse.Namespace) -> int:
     # Not imported at the top: commands are faster without the TUI's parent process and settings.
     from laguna_tui.supervise import run_supervised
 
+    if _is_plain(arguments):
+        return _plain_here(arguments)
     # Textual draws on stderr, so a redirected one would swallow the screen.
     if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
-        sys.stderr.write('laguna-tui: the TUI needs a terminal; in a pipe, use: laguna-tui ask "QUESTION"\n')
+        sys.stderr.write(
+            'laguna-tui: the TUI needs a terminal; in a pipe, use: laguna-tui ask "QUESTION", or laguna-tui --plain\n'
+        )
         return ExitCode.USAGE
     return run_supervised(lambda start, report: _guarded(partial(_tui_here, start, report), arguments, UserError))
+
+
+def _is_plain(arguments: argparse.Namespace) -> bool:
+    """Return whether the chat is of plain lines: because the user wants it, or the terminal can show nothing else."""
+    from laguna_tui.base.settings import load_settings
+    from laguna_tui.cli.session_options import chosen_settings
+
+    dumb = sys.stdin.isatty() and os.environ.get("TERM") == "dumb"
+    return load_settings().merged(chosen_settings(arguments)).plain or dumb
+
+
+def _plain_here(arguments: argparse.Namespace) -> int:
+    from laguna_tui.base.settings import load_settings
+    from laguna_tui.cli.session_options import chosen_session, chosen_settings, given_settings
+    from laguna_tui.compose import run_plain
+
+    folder = folder_of(arguments.folder)
+    return run_plain(
+        load_settings().merged(chosen_settings(arguments)),
+        folder,
+        named=arguments.folder is not None,
+        question=arguments.first_message,
+        resume=chosen_session(arguments, folder) or "",
+        given=given_settings(arguments),
+    )
 
 
 def _tui_here(start: "Start", report: "AppReport", arguments: argparse.Namespace) -> int:

@@ -1,0 +1,191 @@
+"""A chat of plain lines for screen readers, dumb terminals and pipes: whole lines are appended, none is redrawn."""
+
+import os
+import select
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+from laguna_engine.errors import EngineError
+from laguna_tui.base.errors import UserError
+from laguna_tui.base.events import AgentEvent, AnswerCorrected, StepFinished, TurnEnd, TurnFinished
+from laguna_tui.base.permission_request import Mode
+from laguna_tui.base.text import sanitize, sanitize_line
+from laguna_tui.base.turn_figures import TurnFigures
+from laguna_tui.headless.terminal_approver import TerminalApprover
+from laguna_tui.headless.text_output import text_writer
+from laguna_tui.session.session import Session
+
+_POLL_S = 0.1
+_READ_BYTES = 4096
+_PROMPT = "> "
+_HELP = """Type a message and press Enter. Questions are answered with one of the letters in brackets.
+/btw QUESTION  ask something that is not part of the conversation afterwards
+/mode MODE     ask, accept-edits, plan or auto: what is done without asking
+/new           start a new chat
+/quit          leave; so does the end of the input
+Ctrl-C stops the answer."""
+_MODE = "The mode is {mode}. There are: ask, accept-edits, plan, auto."
+_UNKNOWN = "There is no command {name} here. /help lists them."
+_STOPPED = "The answer was stopped."
+
+
+class LineInput:
+    """The lines of a terminal or a pipe."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor, self._rest = descriptor, b""
+        self._is_over = False
+
+    def line(self, stopped: Callable[[], bool] = lambda: False) -> str | None:
+        """Return the next line, stripped; None at the end of the input, or when stopped."""
+        while b"\n" not in self._rest and not self._is_over:
+            if stopped():
+                return None
+            if select.select([self._descriptor], [], [], _POLL_S)[0]:
+                data = os.read(self._descriptor, _READ_BYTES)
+                self._rest += data
+                self._is_over = not data
+        if self._is_over and not self._rest:
+            return None
+        line, _, self._rest = self._rest.partition(b"\n")
+        return line.decode(errors="replace").strip()
+
+    def forget(self) -> None:
+        """Drop what was typed on a terminal and not read; a pipe cannot know when to write."""
+        if os.isatty(self._descriptor):
+            self._rest = b""
+
+
+class WholeLines:
+    """Writes whole lines, so that a screen reader reads each of them once."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out, self._line = out, ""
+
+    def write(self, text: str) -> int:
+        """Write the lines that are complete now."""
+        whole, newline, self._line = (self._line + text).rpartition("\n")
+        if newline:
+            self._out.write(whole + newline)
+            self._out.flush()
+        return len(text)
+
+    def flush(self) -> None:
+        """Do nothing: what is not a whole line waits for its end."""
+
+    def isatty(self) -> bool:
+        """Return True, so that what is written is sanitized in a pipe too."""
+        return True
+
+    def ask(self, question: str) -> None:
+        """Write a question, behind which the answer is typed."""
+        self.end()
+        self._out.write(question)
+        self._out.flush()
+
+    def end(self) -> None:
+        """End an unfinished line."""
+        if self._line:
+            self.write("\n")
+
+
+class _Approver(TerminalApprover):
+    """Asks in the lines of the chat."""
+
+    def __init__(self, lines: LineInput, descriptor: int, out: WholeLines) -> None:
+        super().__init__(descriptor, out)  # type: ignore[arg-type]  # the part of a file that is used
+        self._lines, self._out = lines, out
+
+    def _line(self, question: str, cancelled: Callable[[], bool]) -> str | None:
+        self._lines.forget()
+        self._out.ask(question)
+        return self._lines.line(cancelled)
+
+
+class PlainChat:
+    """One session, line by line."""
+
+    def __init__(self, session: Session, descriptor: int, out: TextIO) -> None:
+        """Read from a descriptor and write to `out`; approvals are asked there from now on."""
+        self._session = session
+        self._lines, self._out = LineInput(descriptor), WholeLines(out)
+        session.permissions.use_approver(_Approver(self._lines, descriptor, self._out))
+
+    def run(self, message: str = "") -> None:
+        """Chat until the user leaves.
+
+        message: the first message; empty for none.
+        """
+        self.say(f"{self._session.title} answers questions about {self._session.folder.path}. /help lists commands.")
+        while message != "/quit":
+            if message.startswith("/"):
+                self._command(message)
+            elif message:
+                self._show(self._session.chat.ask, message)
+            self._out.ask(_PROMPT)
+            line = self._lines.line()
+            if line is None:
+                break
+            message = line
+
+    def say(self, text: str) -> None:
+        """Write a sentence on a line of its own."""
+        self._out.end()
+        self._out.write(sanitize(text) + "\n")
+
+    def _command(self, text: str) -> None:
+        name, _, rest = text.partition(" ")
+        try:
+            match name:
+                case "/help":
+                    self.say(_HELP)
+                case "/new":
+                    self._session.chat.new_chat()
+                    self.say("A new chat begins.")
+                case "/btw" if rest:
+                    self._show(self._session.chat.side_answer, rest)
+                case "/mode":
+                    if rest:
+                        self._session.permissions.mode = Mode(rest)
+                    self.say(_MODE.format(mode=self._session.permissions.mode.value))
+                case _:
+                    self.say(_UNKNOWN.format(name=sanitize_line(name)))
+        except (EngineError, UserError) as error:
+            self.say(str(error))
+        except ValueError:
+            self.say(_MODE.format(mode=self._session.permissions.mode.value))
+
+    def _show(self, begin: Callable[[str], Iterator[AgentEvent]], message: str) -> None:
+        """Write the events of a turn or of a side answer."""
+        show, figures = text_writer(self._out, self._out, verbose=True), TurnFigures()  # type: ignore[arg-type]
+        try:
+            with self._stopping():
+                for event in begin(message):
+                    show(event)
+                    match event:
+                        case StepFinished():
+                            figures.steps.append(event)
+                        case AnswerCorrected():
+                            self.say(event.sentence)
+                        case TurnFinished():
+                            self._finish(event, figures)
+        except (EngineError, UserError) as error:
+            self.say(str(error))
+        self._out.end()
+
+    def _finish(self, event: TurnFinished, figures: TurnFigures) -> None:
+        if sentence := event.sentence or (_STOPPED if event.end is TurnEnd.CANCELLED else ""):
+            self.say(sentence)
+        for line in figures.lines()[:1]:
+            self.say(line)
+
+    @contextmanager
+    def _stopping(self) -> Iterator[None]:
+        """Have Ctrl-C stop the answer, and not the chat."""
+        before = signal.signal(signal.SIGINT, lambda *_: self._session.chat.cancel())
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)

@@ -1,0 +1,66 @@
+"""The chat of plain lines: whole lines through a pipe, approvals by letter, side questions, commands."""
+
+import io
+import os
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from laguna_tui.headless.plain_chat import PlainChat, WholeLines
+from tests.scripted_model import Script, call, say, scripted_session
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "a.txt").write_text("one\n")
+    return tmp_path
+
+
+def chatted(folder: Path, script: Script | list, typed: str, first: str = "") -> str:
+    """What a chat writes that is given these lines."""
+    reading, writing = os.pipe()
+    os.write(writing, typed.encode())
+    os.close(writing)
+    out = io.StringIO()
+    with closing(scripted_session(folder, script, context=8192, thinking=False)) as session:
+        session.open(lambda progress: None)
+        PlainChat(session, reading, out).run(first)
+    os.close(reading)
+    return out.getvalue()
+
+
+def test_each_answer_is_lines_that_end_with_the_figures_of_the_turn(folder: Path) -> None:
+    shown = chatted(folder, ["It is *done*.\n\n- one"], "again\n", first="do it").splitlines()
+    assert shown[0] == f"scripted answers questions about {folder}. /help lists commands."
+    assert shown[1:4] == ["It is *done*.", "", "- one"]
+    assert "tokens written" in shown[4]
+    assert shown[5] == "> The script is over."
+    assert not any(set("\x1b\r╭│") & set(line) for line in shown)
+
+
+@pytest.mark.parametrize(("letter", "text"), [("y", "two\n"), ("n", "one\n")])
+def test_an_approval_is_answered_with_a_letter(folder: Path, letter: str, text: str) -> None:
+    script = [say(call("read", path="a.txt")), say(call("edit", path="a.txt", old="one", new="two")), "Done."]
+    shown = chatted(folder, script, f"change it\n{letter}\n/quit\n")
+    assert "Make this edit? [y]es, [N]o, no with a [m]essage" in shown
+    assert "Done." in shown
+    assert (folder / "a.txt").read_text() == text
+
+
+def test_commands(folder: Path) -> None:
+    script = Script(["Hello."], asides={"This is a side question": "Two."})
+    shown = chatted(folder, script, "hi\n/btw what is 1 + 1?\n/mode plan\n/mode x\n/nope\n/new\n/quit\nlost\n")
+    assert "> Two.\n" in shown
+    assert "> The mode is plan. There are: ask, accept-edits, plan, auto.\n" * 2 in shown
+    assert "> There is no command /nope here. /help lists them.\n" in shown
+    assert "> A new chat begins.\n" in shown
+    assert "lost" not in shown
+
+
+def test_a_line_is_written_once_it_is_whole() -> None:
+    out = io.StringIO()
+    lines = WholeLines(out)
+    for text, written in (("a", ""), ("b\nc", "ab\n"), ("d", "ab\n"), ("\n\n", "ab\ncd\n\n")):
+        lines.write(text)
+        assert out.getvalue() == written
