@@ -192,8 +192,9 @@ UNUSABLE: list[dict[str, object]] = [
     {"$ref": "#/nowhere"},
     {"type": "integer", "minimum": 10**400},
     {"not": {}},
-    # Found out only when the answer begins, after a stream's first event.
-    {"type": "integer", "multipleOf": 999_999_999},
+    # Minutes of work.
+    {"type": "array", "items": {"multipleOf": 999_999_999}},
+    {"multipleOf": 0.1234567},
 ]
 
 
@@ -205,6 +206,18 @@ def test_a_schema_that_cannot_be_used_is_refused(nano: Served, schema: dict[str,
     error = error_of(answered, stream)
     assert (error["code"], error["type"]) == (400, "invalid_request_error")
     assert "the JSON schema cannot be used: " in error["message"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_schema_that_fails_when_the_answer_begins_is_refused(
+    nano: Served, monkeypatch: pytest.MonkeyPatch, stream: bool
+):
+    """After a stream's first event."""
+    monkeypatch.setattr("laguna_engine.constrain.matcher._LEXER_FUEL", 100)
+    wanted = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "string", "pattern": "(ab|c){9}"}}}
+    error = error_of(nano.chat("hi", response_format=wanted, max_tokens=5, stream=stream), stream)
+    assert (error["code"], error["type"]) == (400, "invalid_request_error")
+    assert "initial lexer configuration (grammar) too big" in error["message"]
 
 
 @pytest.mark.parametrize(
@@ -230,15 +243,18 @@ def error_of(answered: Answered, stream: bool) -> Any:
     return json.loads(answered.body.split("data: ")[-1])["error"]
 
 
-def test_an_argument_s_schema_that_cannot_be_used_is_refused(serve: Any):
-    function = {**WEATHER["function"], "strict": True}  # type: ignore[dict-item]
-    schema = {"type": "integer", "multipleOf": 999_999_999}
+def test_an_argument_s_schema_that_fails_when_the_answer_begins_is_refused(serve: Any, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("laguna_engine.constrain.matcher._LEXER_FUEL", 100)
+    schema = {"type": "string", "pattern": "(ab|c){9}"}
     tool = {
         "type": "function",
-        "function": {**function, "parameters": {"type": "object", "properties": {"city": schema}}},
+        "function": {
+            **WEATHER["function"],
+            "strict": True,
+            "parameters": {"type": "object", "properties": {"a": schema}},
+        },  # type: ignore[dict-item]
     }
-    server = serve([call("weather", city=5)])
-    answered = server.chat("hi", tools=[tool])
+    answered = serve([call("weather", a="c")]).chat("hi", tools=[tool])
     assert answered.status == 400
     assert answered.body["error"]["message"].startswith("The request's JSON schemas cannot be enforced (")
 
