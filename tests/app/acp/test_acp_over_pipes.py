@@ -91,7 +91,7 @@ def test_a_change_that_is_refused_is_not_made(connect: Connect, folder: Path, an
 HIDING = """
 SCRIPT = [
     call("shell", cmd="ls" + chr(10) * 301 + "rm -rf bui" + chr(0x200B) + "ld"),
-    call("shell", cmd="echo " + "a" * 5000 + "; git reset --hard"),
+    call("shell", cmd="echo " + "a" * 600 + "; git reset --hard"),
     "Refused.",
 ]
 """

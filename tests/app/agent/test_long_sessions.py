@@ -52,7 +52,7 @@ LONG = (pytest.mark.long, pytest.mark.timeout(7200))
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
-    ("context", "turns"), [(8192, 150), *(pytest.param(each, 500, marks=LONG) for each in (8192, 65_536))]
+    ("context", "turns"), [(8192, 80), *(pytest.param(each, 500, marks=LONG) for each in (8192, 65_536))]
 )
 def test_hundreds_of_turns_never_stop_and_a_fact_of_the_third_is_still_known(shop, context, turns, tmp_path):
     def lines(seen):

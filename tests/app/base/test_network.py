@@ -187,6 +187,7 @@ SLOW = ("bench", "eval", "selfcheck")
 
 
 @pytest.mark.parametrize("way", ["before", "after", "setting", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"])
+@pytest.mark.sampled(2)
 def test_no_command_opens_a_connection_offline(files, home, tmp_path, way):
     lines = {name: [*name.split(), *rest] for name, rest in commands(files, tmp_path).items()}
     if way == "before":

@@ -261,7 +261,7 @@ class EndlessScorer:
 
 
 def test_a_stop_while_files_are_gathered_attaches_none_of_them(opened, folder):
-    (folder / "long.py").write_text("".join(f"def step_{n}(order):\n    return order + {n}\n\n" for n in range(2000)))
+    (folder / "long.py").write_text("".join(f"def step_{n}(order):\n    return order + {n}\n\n" for n in range(700)))
     scorer, events = EndlessScorer(), []
     opened.parts.context.scorer._scorer, opened.parts.context.scorer._tried = scorer, True
     thread = threading.Thread(target=lambda: events.extend(opened.chat.ask("What does @long.py do?")))
@@ -274,7 +274,7 @@ def test_a_stop_while_files_are_gathered_attaches_none_of_them(opened, folder):
 
 
 def test_how_far_the_choice_is_comes_before_what_was_chosen(session, folder):
-    (folder / "long.py").write_text("".join(f"def step_{n}(order):\n    return order + {n}\n\n" for n in range(2000)))
+    (folder / "long.py").write_text("".join(f"def step_{n}(order):\n    return order + {n}\n\n" for n in range(700)))
     session.open(lambda progress: None)
     events = list(session.chat.ask("What does step_123 in @long.py return?"))
     first = next(index for index, event in enumerate(events) if not isinstance(event, Choosing))
@@ -286,7 +286,7 @@ def test_how_far_the_choice_is_comes_before_what_was_chosen(session, folder):
 
 
 def test_skipping_the_scorer_ranks_by_words_and_the_answer_follows(opened, folder):
-    (folder / "long.py").write_text("".join(f"def step_{n}(order):\n    return order + {n}\n\n" for n in range(2000)))
+    (folder / "long.py").write_text("".join(f"def step_{n}(order):\n    return order + {n}\n\n" for n in range(700)))
     message = "What does step_123 in @long.py return?"
     by_words = Session(replace(opened.slot.selection.settings, scorer="none"), folder)
     by_words.open(lambda progress: None)
@@ -310,7 +310,7 @@ def test_skipping_the_scorer_ranks_by_words_and_the_answer_follows(opened, folde
 
 
 def test_closing_ends_what_is_scored_for_a_message(opened, folder):
-    (folder / "long.py").write_text("".join(f"def step_{n}(order):\n    return order + {n}\n\n" for n in range(2000)))
+    (folder / "long.py").write_text("".join(f"def step_{n}(order):\n    return order + {n}\n\n" for n in range(700)))
     scorer = EndlessScorer()
     opened.parts.context.scorer._scorer, opened.parts.context.scorer._tried = scorer, True
 
@@ -328,7 +328,7 @@ def test_closing_ends_what_is_scored_for_a_message(opened, folder):
 
 
 def test_the_cost_counts_the_time_that_a_scorer_will_take(opened, folder):
-    (folder / "long.py").write_text("".join(f"def step_{n}(order):\n    return order + {n}\n\n" for n in range(2000)))
+    (folder / "long.py").write_text("".join(f"def step_{n}(order):\n    return order + {n}\n\n" for n in range(700)))
     list(opened.chat.ask("hello"))
     slot, message = opened.parts.context.scorer, "What does step_123 in @long.py return?"
     slot._tried = True
@@ -346,7 +346,7 @@ def test_the_cost_counts_the_time_that_a_scorer_will_take(opened, folder):
 
 def test_the_scorers_speed_is_measured_while_the_message_is_typed(opened, folder, monkeypatch):
     take = SessionScorer.take
-    (folder / "long.py").write_text("".join(f"def step_{n}(order):\n    return order + {n}\n\n" for n in range(2000)))
+    (folder / "long.py").write_text("".join(f"def step_{n}(order):\n    return order + {n}\n\n" for n in range(700)))
     list(opened.chat.ask("hello"))
     slot = opened.parts.context.scorer
     assert slot._measuring is None
