@@ -102,9 +102,13 @@ class Recorder:
             self._watch(TYPING_S)
             self.film.add(rows(self._screen), TYPING_S)
         last, deadline = time.monotonic(), time.monotonic() + SLOWEST_S
+        # A cursor that blinks shows nothing new.
+        seen = {rows(self._screen)}
         while (self._busy or time.monotonic() - last < SETTLED_S) and time.monotonic() < deadline:
-            if self._watch(FRAME_S):
-                self.film.add(rows(self._screen), min(time.monotonic() - last, WAIT_S))
+            self._watch(FRAME_S)
+            if (shown := rows(self._screen)) not in seen:
+                seen.add(shown)
+                self.film.add(shown, min(time.monotonic() - last, WAIT_S))
                 last = time.monotonic()
         self.film.add(rows(self._screen), shown_s)
 
@@ -115,18 +119,17 @@ class Recorder:
     @property
     def _busy(self) -> bool:
         shown = "\n".join(self._screen.display)
-        return _BUSY in shown and _WAITS not in shown
+        return not shown.strip() or (_BUSY in shown and _WAITS not in shown)
 
-    def _watch(self, seconds: float) -> bool:
-        """Read what the app writes for some time; returns whether the screen changed."""
-        before, until = rows(self._screen), time.monotonic() + seconds
+    def _watch(self, seconds: float) -> None:
+        """Read what the app writes for some time."""
+        until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
             try:
                 written = self._child.read_nonblocking(1 << 16, timeout=left)
             except pexpect.TIMEOUT:
                 break
             self._stream.feed(_PRIVATE.sub(b"", written))
-        return rows(self._screen) != before
 
 
 def rows(screen: pyte.Screen) -> tuple[Row, ...]:
