@@ -38,6 +38,7 @@ from laguna_tui.tui.transcript.document import TranscriptDocument
 from laguna_tui.tui.transcript.request_entries import ChangeEntry
 from laguna_tui.tui.transcript.step_entries import ThinkingEntry, ToolCallEntry
 from laguna_tui.tui.transcript.transcript import Transcript
+from laguna_tui.tui.transcript.transcript_view import TranscriptView
 from laguna_tui.tui.tui_settings import AUTO_THEME, TuiSettings
 from laguna_tui.tui.typed_text import TypedText, join_keys
 
@@ -285,7 +286,8 @@ class BaseApp(CrashSafeApp):
     @on(events.TextSelected)
     def _copy_selected(self) -> None:
         """Copy what the mouse has selected with Textual's own selection, such as in a page of the manual."""
-        if text := self.screen.get_selected_text():
+        own = any(isinstance(widget, TranscriptView) for widget in self.screen.selections)
+        if not own and (text := self.screen.get_selected_text()):
             self._copy(text)
 
     def _copy(self, text: str) -> None:

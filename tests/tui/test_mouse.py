@@ -55,6 +55,7 @@ async def test_dragging_copies_across_blocks_without_borders_and_soft_breaks(cha
         assert app.clipboard == ("First " + "word " * 30 + "end.\n\nquoted\n\na   b\nc   d\n\ntotal = 1\n\nLast.")
         assert app.prompt.has_focus
         await until(pilot, lambda: "Copied 10 lines through the terminal (OSC 52)." in notes(app))
+        assert len(app._notifications) == 1
 
 
 async def test_a_double_click_copies_a_word_and_a_third_click_the_line(chat) -> None:

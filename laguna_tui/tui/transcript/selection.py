@@ -94,11 +94,10 @@ def rows_text(document: TranscriptDocument, first: Position, last: tuple[int, in
     The gutter, bullets, indents, bars and borders are left out. A last column of None is the end of the row.
     """
     out: list[str] = []
+    reach = None if last[1] is None else max(first[1], last[1])
     for row in range(first[0], min(last[0] + 1, document.height)):
         line = document.line(*document.at(row))
-        text, lead = row_text(line)
-        if line.left and last[1] is not None and max(first[1], last[1]) <= GUTTER + line.left:
-            text, lead = text[: GUTTER + line.left].rstrip(), max(GUTTER, lead - line.left - 1)
+        text, lead = row_text(line, reach)
         start = first[1] if row == first[0] else 0
         end = last[1] if row == last[0] else None
         part = collapse_tabs(text[max(start, lead) : end])
@@ -113,10 +112,16 @@ def rows_text(document: TranscriptDocument, first: Position, last: tuple[int, in
     return "\n".join(out)
 
 
-def row_text(line: TextLine) -> tuple[str, int]:
-    """Return a row as it is drawn, gutter included and borders blanked, and the column where its own text begins."""
+def row_text(line: TextLine, reach: int | None = None) -> tuple[str, int]:
+    """Return a row as it is drawn, gutter included and borders blanked, and the column where its own text begins.
+
+    reach: the last column of a selection; one that ends in the left of two columns takes only that.
+    """
     shown = (" " * len(run.text) if _BORDER in run.tone.split() else run.text for run in line.runs)
-    return " " * GUTTER + "".join(shown), GUTTER + line.lead
+    text, lead = " " * GUTTER + "".join(shown), GUTTER + line.lead
+    if line.left and reach is not None and reach <= GUTTER + line.left:
+        return text[: GUTTER + line.left].rstrip(), max(GUTTER, lead - line.left - 1)
+    return text, lead
 
 
 def _has_border(line: TextLine) -> bool:

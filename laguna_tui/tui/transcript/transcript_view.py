@@ -386,7 +386,9 @@ class TranscriptView(ScrollView):
         found = selection.get_span(row)
         if found is None:
             return strip
-        text, lead = row_text(self.document.line(*self.document.at(row)))
+        ends = [end.x for end in selection if end is not None]
+        reach = max(ends) if len(ends) == len(selection) else None
+        text, lead = row_text(self.document.line(*self.document.at(row)), reach)
         left = cells(text[: max(found[0], lead)])
         right = cells(text) if found[1] == -1 else cells(text[: found[1]])
         if right <= left:
