@@ -48,7 +48,7 @@ class AskOptions:
         allow, deny: rules for this question only.
         limit: stops the turn, and whatever is waited for before it.
         piped: text that came with the question, through a pipe; empty for none.
-        resume: the saved session to resume; empty saves nothing.
+        resume: the saved session to resume; empty begins one, which replaces that of the last single question.
         given: names of the settings that override those of the session.
         schema: the JSON schema that the answer follows; None for an answer in words.
     """
@@ -80,12 +80,14 @@ def run_ask(
         folder,
         state_dir(),
         SessionOptions(
-            cache=cache_dir(),
+            # The KV cache of a single question is seldom worth the time to write it.
+            cache=cache_dir() if options.resume else None,
             wait_s=ASK_WAIT_S,
             rules=rules_path(),
             allow=options.allow,
             deny=options.deny,
             undoable=bool(options.resume),
+            saved=True,
         ),
         resume=options.resume,
         given=options.given,
@@ -119,8 +121,12 @@ def run_ask(
         return _complain(error, ExitCode.FAILED)
     finally:
         limit.stop()
-        failing = session.sessions.failing
+        failing, asked = session.sessions.failing, session.sessions.open_id
         session.close()
+        if asked and not options.resume:
+            from laguna_tui.store.session_store import SessionStore
+
+            SessionStore(state_dir(), cache_dir()).replace_single(folder, asked)
         # The KV cache is saved last.
         for sentence in filter(None, (failing.session, session.sessions.failing.cache)):
             sys.stderr.write(f"laguna-tui: {sanitize(sentence)}\n")

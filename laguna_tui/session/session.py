@@ -121,7 +121,7 @@ class Session:
         self.permissions = permissions
         self.commands = Commands(folder, self.attach, permissions.shows, permissions.command_path_rules)
         self.folder = Folder(self, folder, options.holds_more)
-        self.recorder = Recorder(state if options.undoable else None, options.cache, self.slot)
+        self.recorder = Recorder(state if options.undoable or options.saved else None, options.cache, self.slot)
         self.history = History(folder, state, self.recorder)
         self.sessions = SavedSessions(
             folder, self.recorder, self.history, permissions, self.slot, open_session=self.open, info=self.info

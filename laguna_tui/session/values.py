@@ -33,6 +33,7 @@ class SessionOptions:
         allow: rules for this session only, as given on the command line.
         deny: likewise.
         undoable: whether the session is saved in the state folder, with checkpoints for undo.
+        saved: whether it is saved, even without them.
         clients: MCP servers of the program that the session is for, used beside the user's own.
     """
 
@@ -43,6 +44,7 @@ class SessionOptions:
     allow: Sequence[str] = ()
     deny: Sequence[str] = ()
     undoable: bool = True
+    saved: bool = False
     clients: "Sequence[McpServer]" = ()
 
 

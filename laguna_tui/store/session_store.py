@@ -11,6 +11,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from hashlib import blake2b
 from pathlib import Path
 
 from laguna_tui.base.errors import UserError
@@ -31,6 +32,8 @@ _LEFT_AFTER_S = 60 * 60
 """From when on a folder that a killed process left behind is removed."""
 _COPIED_AT_ONCE = 1024 * 1024
 _LISTED = 5
+_SINGLE = "asked"
+"""Folder with the session of the last single question about each folder."""
 _NO_TITLE = "(no message yet)"
 _DAMAGED_TITLE = "(its beginning is damaged)"
 
@@ -188,6 +191,20 @@ class SessionStore:
         finally:
             self._index.forget()
         return freed
+
+    def replace_single(self, about: Path, session: str) -> None:
+        """Keep the session of a single question about a folder, and delete the one before it if it had no other.
+
+        Without this, a script's questions would fill the list of sessions. Failures are left to the next time.
+        """
+        marker = self.folder.parent / _SINGLE / blake2b(os.fsencode(about), digest_size=12).hexdigest()
+        with suppress(OSError, UserError):
+            before = marker.read_text(encoding="ascii") if marker.is_file() else ""
+            found = [each.id for each in self.newest(about) if each.id == before != session and each.turns <= 1]
+            self.delete(found)
+        with suppress(OSError):
+            marker.parent.mkdir(mode=0o700, exist_ok=True)
+            marker.write_text(session, encoding="ascii")
 
     def remove_leftovers(self, *, now: float | None = None) -> None:
         """Remove what killed processes left; raises nothing.
