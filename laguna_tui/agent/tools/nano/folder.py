@@ -52,6 +52,7 @@ class FolderIndex:
         """Bring the index up to date."""
         self._services, self._run, self._codebase = services, run, codebase
         self.complete = codebase.sync(WAIT_S, run.cancelled)
+        self._occurrences: dict[str, Occurrences] = {}
 
     @cached_property
     def paths(self) -> list[str]:
@@ -76,7 +77,9 @@ class FolderIndex:
 
     def occurrences(self, name: str) -> Occurrences:
         """Return the lines with a name."""
-        return occurrences(self._services, self._run, name)
+        if name not in self._occurrences:
+            self._occurrences[name] = occurrences(self._services, self._run, name)
+        return self._occurrences[name]
 
     def has_word(self, word: str) -> bool:
         """Return whether a file has a word, in any of its forms."""

@@ -180,7 +180,8 @@ class Occurrences:
         """Return the sentence in the place of an empty list, without its end, and the lines that there are."""
         lead = self.absences()[title].removesuffix(".")
         if title == DEFINED:
-            return lead, self.coded([*self.uses, *self.tests, *self.imports, *self.others])
+            # A line of this list is one that an edit may follow.
+            return lead, []
         used = {USED: self.tested, TESTED: self.used}[title]()
         return lead, used or self.coded([*self.imports, *self.others])
 
