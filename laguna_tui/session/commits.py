@@ -1,7 +1,7 @@
 """Commits: what would be committed, a message drafted by the model, and the commit itself, made in the sandbox."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,6 +52,15 @@ class CommitDraft:
     def files(self) -> list[str]:
         """Paths to be committed, those with secrets first."""
         return sorted(self.pending.files, key=lambda path: not self.secret_reason(path))
+
+    @property
+    def new_files(self) -> frozenset[str]:
+        """Paths that git does not track yet."""
+        return frozenset(path.rstrip("/") for path in self.pending.untracked)
+
+    def only(self, paths: Collection[str]) -> "CommitDraft":
+        """Return the draft with only some of the files."""
+        return replace(self, pending=self.pending.only(paths))
 
     @staticmethod
     def secret_reason(path: str) -> str:

@@ -6,9 +6,9 @@ filters. They are for the sandbox, and only what no commit needs is switched off
 
 import os
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -69,6 +69,7 @@ class PendingChanges:
         staged_outside: What is staged outside the folder, relative to the repository.
         head: The last commit; empty when there is none.
         inside: The folder in the repository, with a "/" behind; empty for the repository's own folder.
+        is_part: Whether `changed_files` are only some of those that are changed.
     """
 
     staged: str = ""
@@ -79,6 +80,14 @@ class PendingChanges:
     staged_outside: tuple[str, ...] = ()
     head: str = ""
     inside: str = ""
+    is_part: bool = False
+
+    def only(self, paths: Collection[str]) -> "PendingChanges":
+        """Return these with only some of the changed files; what is staged is committed whole."""
+        if self.staged_files or len(paths) == len(self.changed_files):
+            return self
+        chosen = {path: entry for path, entry in self.changed_files.items() if path in paths}
+        return replace(self, changed_files=chosen, is_part=True)
 
     @property
     def is_empty(self) -> bool:
@@ -291,7 +300,8 @@ def commit_command(message: str, pending: PendingChanges) -> str:
     if pending.staged_outside:
         steps += [f"{program} diff --cached {names} -- ':(top)' ':(exclude).' > {paths}", reset]
     if not pending.staged_files:
-        steps.append(f"{program} --literal-pathspecs add --all -- .")
+        files = shlex.join(pending.changed_files) if pending.is_part else "."
+        steps.append(f"{program} --literal-pathspecs add --all -- {files}")
     before = pending.head or f"$({program} hash-object -t tree /dev/null)"
     steps += [
         f"{program} commit --quiet {shlex.quote(f'--message={message}')}",

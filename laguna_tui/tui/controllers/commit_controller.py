@@ -34,8 +34,8 @@ class CommitController(Controller):
             edited = await app.push_screen_wait(CommitScreen(draft))
             if edited is None:
                 return
-            message = edited
-            text, kind = sanitize(await self._run(lambda: self._commits.commit(edited, draft), COMMITTING)), "info"
+            message, chosen = edited
+            text, kind = sanitize(await self._run(lambda: self._commits.commit(message, chosen), COMMITTING)), "info"
         except SessionBusyError:
             raise
         except UserError as error:

@@ -46,7 +46,7 @@ async def chatting(project, drafts=lambda seen: f"Make it two {'+two' in seen.ne
 
 async def drafted(app, pilot):
     await pilot.press(*"/commit", "enter")
-    await until(pilot, lambda: isinstance(app.screen, CommitScreen) and "all changes" in screen(app))
+    await until(pilot, lambda: isinstance(app.screen, CommitScreen) and "Hooks run." in screen(app))
 
 
 async def test_a_message_is_drafted_edited_and_committed(project):
@@ -57,12 +57,32 @@ async def test_a_message_is_drafted_edited_and_committed(project):
         await drafted(app, pilot)
         assert "Make it two True" in screen(app)
         assert "The model drafts a message" not in screen(app)
-        assert "new.txt" in screen(app)
+        assert "new.txt (new)" in screen(app)
+        assert "1 of 2 files. Hooks run." in screen(app)
+        await pilot.press("tab", "down", "space")
+        await until(pilot, lambda: "2 of 2 files. Hooks run." in screen(app))
         app.screen.query_one(TextArea).text = "Make it two\n\nOne was not enough."
         await pilot.press("ctrl+s")
         await until(pilot, lambda: "Committed: Make it two" in transcript(app))
         assert tokens(app.session) == before
     assert git(project, "log", "-1", "--format=%B") == "Make it two\n\nOne was not enough."
+    assert git(project, "status", "--porcelain") == ""
+
+
+async def test_a_new_file_is_committed_only_if_it_is_chosen(project):
+    (project / "a.txt").write_text("two\n")
+    (project / "new file.txt").write_text("new\n")
+    async with chatting(project) as (app, pilot):
+        await drafted(app, pilot)
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: "Committed: Make it two" in transcript(app))
+        assert "differs from what was shown" not in transcript(app)
+        await drafted(app, pilot)
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: "Choose a file first: Tab, then Space." in screen(app))
+        await pilot.press("tab", "space", "ctrl+s")
+        await until(pilot, lambda: transcript(app).count("Committed:") == 2)
+    assert git(project, "log", "-2", "--name-only", "--format=") == "new file.txt\na.txt"
     assert git(project, "status", "--porcelain") == ""
 
 
@@ -84,7 +104,7 @@ async def test_what_is_staged_is_committed_alone(project):
     git(project, "add", "a.txt")
     async with chatting(project) as (app, pilot):
         await pilot.press(*"/commit", "enter")
-        await until(pilot, lambda: "1 file (what is staged)" in screen(app))
+        await until(pilot, lambda: "1 staged file. Hooks run." in screen(app))
         await pilot.press("ctrl+s")
         await until(pilot, lambda: "Committed:" in transcript(app))
     assert git(project, "status", "--porcelain") == "?? new.txt"
