@@ -431,7 +431,7 @@ async def test_a_path_is_a_message_and_not_a_command(chat) -> None:
 
 
 async def test_help_lists_every_key(chat) -> None:
-    async with running(chat(), size=(90, 110)) as (app, pilot):
+    async with running(chat(), size=(90, 140)) as (app, pilot):
         await pilot.press("f1")
         await pilot.pause()
         assert isinstance(app.screen, HelpScreen)
