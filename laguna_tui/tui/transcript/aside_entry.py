@@ -46,7 +46,7 @@ class AsideEntry(Entry):
             rows += wrap((TextRun(self._answer.strip()),), room)
         for flows, gap in self._blocks or ():
             rows += [*([BLANK] if gap else []), *lay_out(flows, room)]
-        rows += wrap((TextRun(_NOTE, "muted"),), room) if self._blocks is not None else ()
+        rows += wrap((TextRun(_NOTE, "muted"),), room) if self._blocks else ()
         return [row._replace(runs=(_BAR, *row.runs), lead=row.lead + len(_BAR.text)) for row in rows]
 
     def source(self) -> str:
