@@ -46,7 +46,7 @@ async def _disconnected(receive: Receive) -> None:
         pass
 
 
-class EventStream(Response):
+class EventStreamResponse(Response):
     """Server-sent events.
 
     Comments go out while nothing else does, so that neither client nor proxy gives up during a long prefill.

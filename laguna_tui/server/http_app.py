@@ -21,7 +21,7 @@ from laguna_tui.server.api_error import ApiError
 from laguna_tui.server.chat_answer import ChatAnswer
 from laguna_tui.server.chat_prompts import check_size
 from laguna_tui.server.chat_request import ChatRequest
-from laguna_tui.server.event_stream import ClientDisconnected, EventStream, unless_disconnected
+from laguna_tui.server.event_stream import ClientDisconnected, EventStreamResponse, unless_disconnected
 from laguna_tui.server.model_service import ModelService
 from laguna_tui.server.openai_shared import now, sse
 from laguna_tui.server.request_body import RequestBody, refuse
@@ -318,7 +318,7 @@ class Endpoints:
         def failed(error: Exception) -> bytes:
             return sse(error_body(path, _api_error(error)), "error" if path.startswith("/v1/messages") else "")
 
-        return EventStream(written.stream(), self._timing.keep_alive_s, self._timing.send_s, failed)
+        return EventStreamResponse(written.stream(), self._timing.keep_alive_s, self._timing.send_s, failed)
 
 
 class TokenizeBody(Struct):

@@ -7,7 +7,9 @@ from tests.first_minutes.terminal import Terminal
 
 Step = Callable[[Terminal], None]
 
-READY = r"Laguna Nano"
+READY = r"For example"
+"""The empty chat shows examples as soon as the folder is indexed."""
+SCRIPTED = r"scripted answers questions"
 
 
 def types(text: str) -> Step:
@@ -81,7 +83,7 @@ RENAME = "rename injection_size to injection_bytes in engine/laguna_engine/draft
 
 TASKS = (
     Task("start", "start it in a project and see what it is", [sees(READY)]),
-    Task("example", "try something without knowing what to type", [sees(READY), presses("Up", "Enter")]),
+    Task("example", "try something without knowing what to type", [sees(READY), presses("Down", "Enter")]),
     Task("definition", "find where something is defined", [sees(READY), asks("where's StreamParser defined")]),
     Task("uses", "find who uses it", [sees(READY), asks("who calls sanitize_line?")]),
     Task("tests", "find its tests", [sees(READY), asks("is there any test for safe_context")]),
@@ -105,19 +107,20 @@ TASKS = (
     Task("decline", "decline a change", [sees(READY), asks(RENAME), presses("n")]),
     Task("undo", "take the change back", [sees(READY), asks(RENAME), presses("y"), asks("/undo")]),
     Task("diff", "see what has changed", [sees(READY), asks(RENAME), presses("y"), asks("/diff")]),
-    Task("hunks", "accept a part of a change", [sees("Ready|scripted|Scripted"), asks("tidy up")], script="hunks"),
-    Task("command", "let it run the tests", [sees("."), asks("run the tests"), presses("y")], script="tests"),
-    Task("danger", "notice a dangerous command", [sees("."), asks("clean up")], script="danger"),
-    Task("plan", "have it plan first", [sees("."), presses("BTab", "BTab"), asks("plan the change")], script="plan"),
+    Task("hunks", "accept a part of a change", [sees(SCRIPTED), asks("tidy up"), presses("h", "y")], script="hunks"),
+    Task("command", "let it run the tests", [sees(SCRIPTED), asks("run the tests"), presses("y")], script="tests"),
+    Task("danger", "notice a dangerous command", [sees(SCRIPTED), asks("clean up")], script="danger"),
+    Task("plan", "have it plan first",
+         [sees(SCRIPTED), presses("BTab", "BTab"), asks("plan the change")], script="plan"),
     Task("commit", "commit the change", [sees(READY), asks(RENAME), presses("y"), asks("/commit")]),
     Task("open", "open a place from an answer",
-         [sees(READY), asks("who calls sanitize_line?"), presses("Tab", "Tab", "o")]),
+         [sees(READY), asks("who calls sanitize_line?"), presses("C-Up", "o")]),
     Task("select", "copy words with the mouse",
          [sees(READY), asks("who calls sanitize_line?"), drags((8, 30), (60, 60))]),
     Task("rewind", "go back to an earlier message",
          [sees(READY), asks("where is StreamParser defined?"), asks("who calls sanitize_line?"),
           presses("Escape", "Escape")]),
     Task("resume", "find an earlier session", [sees(READY), asks("where is StreamParser defined?"), presses("C-s")]),
-    Task("model", "choose a better model", [sees(READY), presses("F8")]),
+    Task("model", "choose a better model", [sees(READY), presses("F8"), sees("tok/s")]),
     Task("speed", "see how fast it is", [sees(READY), asks("who calls sanitize_line?"), presses("F2", "F4")]),
 )  # fmt: skip

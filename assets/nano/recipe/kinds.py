@@ -21,7 +21,7 @@ from chatter import TALK, TALK_HELD_OUT
 from questions import AGAIN, AGAIN_HELD_OUT, HELD_OUT, TRAINED, Skill
 from wording import tables
 
-from laguna_tui.agent.tools.nano.kinds import BUCKETS, KINDS, SCALE, WEIGHTS, Kind, features
+from laguna_tui.agent.tools.nano.kinds import BUCKETS, KINDS, SCALE, WEIGHTS, QuestionKind, features
 
 SEED = 1
 EPOCHS = 12
@@ -29,7 +29,7 @@ RATE = 0.5
 DECAY = 2e-5
 DRAWS = 3
 """Copies of each wording with topics, and of each wording as people type it."""
-_OF = {skill: Kind[skill.name] for skill in Skill if skill is not Skill.TALK}
+_OF = {skill: QuestionKind[skill.name] for skill in Skill if skill is not Skill.TALK}
 _EXPLAINS = re.compile(
     r"(?:(?:can|could) you )?(?:explain|describe|summari[sz]e|why|how|what (?:does|is|happens|exactly|motivated)"
     r"|what's|when|is|are|would|compare|difference|the (?:purpose|meaning))\b",
@@ -38,19 +38,19 @@ _EXPLAINS = re.compile(
 _IN_FILE = re.compile(r",? ?\b(?:in|of|from|inside|within|throughout|across|for) (?:the |our )?(?:file |module )?\{f\}")
 routed, spoken = tables("routed"), tables("spoken")
 _NEW = (
-    Kind.WHERE,
-    Kind.TAKES,
-    Kind.MEMBERS,
-    Kind.SUBCLASSES,
-    Kind.BASES,
-    Kind.FAMILY,
-    Kind.CONCEPT,
-    Kind.FILES,
-    Kind.EXPLAIN,
+    QuestionKind.WHERE,
+    QuestionKind.TAKES,
+    QuestionKind.MEMBERS,
+    QuestionKind.SUBCLASSES,
+    QuestionKind.BASES,
+    QuestionKind.FAMILY,
+    QuestionKind.CONCEPT,
+    QuestionKind.FILES,
+    QuestionKind.EXPLAIN,
 )
 
 
-def wordings(rng: random.Random) -> Iterator[tuple[str, Kind]]:
+def wordings(rng: random.Random) -> Iterator[tuple[str, QuestionKind]]:
     """Yield every trained wording with its kind, those with topics several times."""
     for table in (TRAINED, AGAIN):
         for skill, texts in table.items():
@@ -58,7 +58,7 @@ def wordings(rng: random.Random) -> Iterator[tuple[str, Kind]]:
             if skill is Skill.RENAME:
                 # In no file, or in all of them.
                 yield from (
-                    (_IN_FILE.sub(rng.choice(("", f" {rng.choice(routed.EVERYWHERE)}")), text), Kind.RENAME)
+                    (_IN_FILE.sub(rng.choice(("", f" {rng.choice(routed.EVERYWHERE)}")), text), QuestionKind.RENAME)
                     for text in texts
                 )
     for kind in _NEW:
@@ -66,16 +66,18 @@ def wordings(rng: random.Random) -> Iterator[tuple[str, Kind]]:
             times = DRAWS * 4 if "{t}" in text else DRAWS
             yield from ((filled(text, rng), kind) for _ in range(times))
     for ask in routed.FILE_ASKS:
-        yield from ((ask.replace("{x}", thing), Kind.FILES) for thing in rng.sample(routed.FILE_THINGS, DRAWS * 3))
+        yield from (
+            (ask.replace("{x}", thing), QuestionKind.FILES) for thing in rng.sample(routed.FILE_THINGS, DRAWS * 3)
+        )
     for name, texts in TALK.items():
-        yield from ((text, Kind.TALK if name != "other" else beyond(text)) for text in texts)
+        yield from ((text, QuestionKind.TALK if name != "other" else beyond(text)) for text in texts)
 
 
-def beyond(text: str) -> Kind:
+def beyond(text: str) -> QuestionKind:
     """Return the kind of a wording that the model declines: some ask for an explanation, or for a rename."""
     if "{" in text and _EXPLAINS.match(text):
-        return Kind.EXPLAIN
-    return Kind.RENAME if "{m}" in text else Kind.WORK
+        return QuestionKind.EXPLAIN
+    return QuestionKind.RENAME if "{m}" in text else QuestionKind.WORK
 
 
 def filled(text: str, rng: random.Random) -> str:
@@ -139,8 +141,8 @@ def right(weights: np.ndarray) -> str:
     held = [
         (text, _OF[skill]) for table in (HELD_OUT, AGAIN_HELD_OUT) for skill, texts in table.items() for text in texts
     ]
-    held += [(text, Kind.TALK) for name, texts in TALK_HELD_OUT.items() if name != "other" for text in texts]
-    hits: Counter[Kind] = Counter()
+    held += [(text, QuestionKind.TALK) for name, texts in TALK_HELD_OUT.items() if name != "other" for text in texts]
+    hits: Counter[QuestionKind] = Counter()
     for text, kind in held:
         scores = weights[:, [*features(text.replace("{m}", "{n}")), BUCKETS]].sum(axis=1)
         hits[kind] += KINDS[int(scores.argmax())] is kind

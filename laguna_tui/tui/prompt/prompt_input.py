@@ -21,7 +21,7 @@ from laguna_tui.tui.keys import OwnKeys
 from laguna_tui.tui.prompt.completion_list import QUOTE, CompletionList
 from laguna_tui.tui.prompt.input_history import InputHistory
 from laguna_tui.tui.prompt.pasted_texts import PastedTexts
-from laguna_tui.tui.prompt.vim import Change, Mode, Vim
+from laguna_tui.tui.prompt.vim import Vim, VimChange, VimMode
 from laguna_tui.tui.slash_commands import Command, find, search, similar
 from laguna_tui.tui.text_lines import StyledText
 from laguna_tui.tui.typed_text import COMMANDS_CLASS
@@ -382,22 +382,22 @@ class PromptInput(TextArea):
     @property
     def has_commands(self) -> bool:
         """Whether letters are vim's commands."""
-        return self.vim is not None and self.vim.mode is not Mode.INSERT
+        return self.vim is not None and self.vim.mode is not VimMode.INSERT
 
     def _vim_key(self, event: events.Key) -> bool:
         """Offer a key to vim. Returns whether it was handled."""
         vim = self.vim
         if vim is None:
             return False
-        inserting = vim.mode is Mode.INSERT
+        inserting = vim.mode is VimMode.INSERT
         if event.key == "escape":
             if self.completions.is_open or not (inserting or vim.is_pending):
                 return False
-            change: Change | None = vim.escape(self.text, self.cursor_index)
+            change: VimChange | None = vim.escape(self.text, self.cursor_index)
         elif inserting:
             return False
         elif event.key == "ctrl+r":
-            change = Change(0, action="redo")
+            change = VimChange(0, action="redo")
         else:
             key = _VIM_KEYS.get(event.key) or (event.character if event.is_printable else None)
             if key is None:
@@ -408,7 +408,7 @@ class PromptInput(TextArea):
         self.show_title()
         return True
 
-    def _apply(self, change: Change) -> None:
+    def _apply(self, change: VimChange) -> None:
         if change.action:
             getattr(self, f"action_{change.action}")()
         elif change.selects:

@@ -20,7 +20,7 @@ _SHORT = {"x": "dl", "X": "dh", "s": "cl", "S": "cc", "D": "d$", "C": "c$", "Y":
 _BACK = {"f": "F", "F": "f", "t": "T", "T": "t"}
 
 
-class Mode(Enum):
+class VimMode(Enum):
     """The mode; the value is shown."""
 
     INSERT = "INSERT"
@@ -30,7 +30,7 @@ class Mode(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class VimChange:
     """What a key does.
 
     Attributes:
@@ -74,7 +74,7 @@ class Vim:
     """
 
     def __init__(self) -> None:
-        self.mode = Mode.INSERT
+        self.mode = VimMode.INSERT
         self._typed = self._find = ""
         self._register, self._register_lines = "", False
         self._anchor = self._at = 0
@@ -82,19 +82,19 @@ class Vim:
     @property
     def is_pending(self) -> bool:
         """Whether a command is begun, or text selected, so that Esc ends that."""
-        return bool(self._typed) or self.mode in (Mode.VISUAL, Mode.LINES)
+        return bool(self._typed) or self.mode in (VimMode.VISUAL, VimMode.LINES)
 
-    def escape(self, text: str, at: int) -> Change:
+    def escape(self, text: str, at: int) -> VimChange:
         """End the command that is begun, the selection, or typing."""
-        if self.mode is Mode.INSERT and at > _line_start(text, at):
+        if self.mode is VimMode.INSERT and at > _line_start(text, at):
             at -= 1
-        self._typed, self.mode = "", Mode.NORMAL
-        return Change(_clamped(text, at))
+        self._typed, self.mode = "", VimMode.NORMAL
+        return VimChange(_clamped(text, at))
 
-    def key(self, key: str, text: str, at: int) -> Change | None:
+    def key(self, key: str, text: str, at: int) -> VimChange | None:
         """Take a character in any mode but insert; None if it only begins a command, or is none."""
         self._typed += key
-        visual = self.mode is not Mode.NORMAL
+        visual = self.mode is not VimMode.NORMAL
         if (_BEGUN_VISUAL if visual else _BEGUN).fullmatch(self._typed):
             return None
         parsed = (_COMMAND_VISUAL if visual else _COMMAND).fullmatch(self._typed)
@@ -113,51 +113,51 @@ class Vim:
         if span is None:
             return self._command(what, count.number, text, at)
         if what in "jk" and _line_start(text, span.to) == _line_start(text, at):
-            return Change(at, action="down" if what == "j" else "up")
-        return Change(_clamped(text, span.to)) if span.start is None else None
+            return VimChange(at, action="down" if what == "j" else "up")
+        return VimChange(_clamped(text, span.to)) if span.start is None else None
 
-    def _command(self, what: str, count: int, text: str, at: int) -> Change | None:
+    def _command(self, what: str, count: int, text: str, at: int) -> VimChange | None:
         """Do what is neither a motion nor an operator."""
         start, end = _line_start(text, at), _line_end(text, at)
         inserting = {"i": at, "a": min(at + 1, end), "I": _first_letter(text, start), "A": end}
         if what in inserting:
-            self.mode = Mode.INSERT
-            return Change(inserting[what])
+            self.mode = VimMode.INSERT
+            return VimChange(inserting[what])
         match what:
             case "o" | "O":
-                self.mode = Mode.INSERT
+                self.mode = VimMode.INSERT
                 to = end if what == "o" else start
-                return Change(to + (what == "o"), to, to, "\n")
+                return VimChange(to + (what == "o"), to, to, "\n")
             case "v" | "V":
-                self.mode, self._anchor = Mode.VISUAL if what == "v" else Mode.LINES, at
+                self.mode, self._anchor = VimMode.VISUAL if what == "v" else VimMode.LINES, at
                 return self._selected(text, at)
             case "p" | "P":
                 return self._put(text, at, count, before=what == "P")
             case "u":
-                return Change(at, action="undo")
+                return VimChange(at, action="undo")
         return self._replaced(what, count, text, at)
 
     @staticmethod
-    def _replaced(what: str, count: int, text: str, at: int) -> Change | None:
+    def _replaced(what: str, count: int, text: str, at: int) -> VimChange | None:
         end = _line_end(text, at)
         if what == "~" and at < end:
             to = min(at + count, end)
-            return Change(_clamped(text, to), at, to, text[at:to].swapcase())
+            return VimChange(_clamped(text, to), at, to, text[at:to].swapcase())
         if what == "J" and end < len(text):
-            return Change(end, end, _first_letter(text, end + 1), " ")
+            return VimChange(end, end, _first_letter(text, end + 1), " ")
         if what[0] == "r" and len(what) > 1 and at + count <= end:
-            return Change(at + count - 1, at, at + count, what[1] * count)
+            return VimChange(at + count - 1, at, at + count, what[1] * count)
         return None
 
-    def _visual(self, what: str, count: _Count, text: str) -> Change | None:
+    def _visual(self, what: str, count: _Count, text: str) -> VimChange | None:
         at = self._at
         if what in "dxcsy":
             first, last = sorted((self._anchor, at))
-            span = _Span(last, first, inclusive=True, lines=self.mode is Mode.LINES)
-            self.mode = Mode.NORMAL
+            span = _Span(last, first, inclusive=True, lines=self.mode is VimMode.LINES)
+            self.mode = VimMode.NORMAL
             return self._operate({"x": "d", "s": "c"}.get(what, what), span, text, first)
         if what in "vV":
-            mode = Mode.VISUAL if what == "v" else Mode.LINES
+            mode = VimMode.VISUAL if what == "v" else VimMode.LINES
             if mode is self.mode:
                 return self.escape(text, at)
             self.mode = mode
@@ -172,15 +172,15 @@ class Vim:
             self._anchor = span_to.start
         return self._selected(text, span_to.to - (span_to.start is not None))
 
-    def _selected(self, text: str, at: int) -> Change:
+    def _selected(self, text: str, at: int) -> VimChange:
         """Return the selection from the anchor to a position, both included."""
         self._at = max(0, min(at, len(text)))
         first, last = sorted((self._anchor, self._at))
-        if self.mode is Mode.LINES:
-            return Change(self._at, _line_start(text, first), _line_end(text, last), selects=True)
-        return Change(self._at, first, min(last + 1, len(text)), selects=True)
+        if self.mode is VimMode.LINES:
+            return VimChange(self._at, _line_start(text, first), _line_end(text, last), selects=True)
+        return VimChange(self._at, first, min(last + 1, len(text)), selects=True)
 
-    def _operate_over(self, operator: str, what: str, count: _Count, text: str, at: int) -> Change | None:
+    def _operate_over(self, operator: str, what: str, count: _Count, text: str, at: int) -> VimChange | None:
         if what == operator:
             return self._operate(operator, _Span(_lines_below(text, at, count.number - 1), lines=True), text, at)
         if what in "wW" and operator == "c" and at < len(text) and not text[at].isspace():
@@ -195,7 +195,7 @@ class Vim:
             span = _Span(at + len(gone.rstrip()))
         return self._operate(operator, span, text, at)
 
-    def _operate(self, operator: str, span: _Span, text: str, at: int) -> Change:
+    def _operate(self, operator: str, span: _Span, text: str, at: int) -> VimChange:
         start, end = sorted((at if span.start is None else span.start, span.to))
         if span.lines:
             start, end = _line_start(text, start), _line_end(text, end)
@@ -203,13 +203,13 @@ class Vim:
             end = min(end + span.inclusive, len(text))
         self._register, self._register_lines = text[start:end], span.lines
         if operator == "y":
-            return Change(_clamped(text, at if span.lines else start))
+            return VimChange(_clamped(text, at if span.lines else start))
         if operator == "c":
-            self.mode = Mode.INSERT
+            self.mode = VimMode.INSERT
             start = _first_letter(text, start) if span.lines else start
-            return Change(start, start, end, "")
+            return VimChange(start, start, end, "")
         if not span.lines:
-            return Change(_clamped(text[:start] + text[end:], start), start, end, "")
+            return VimChange(_clamped(text[:start] + text[end:], start), start, end, "")
         # With one of the newlines beside it.
         if end < len(text):
             end += 1
@@ -217,18 +217,18 @@ class Vim:
             start -= 1
         rest = text[:start] + text[end:]
         line = _line_start(rest, start if end < len(text) else len(rest))
-        return Change(_clamped(rest, _first_letter(rest, line)), start, end, "")
+        return VimChange(_clamped(rest, _first_letter(rest, line)), start, end, "")
 
-    def _put(self, text: str, at: int, count: int, *, before: bool) -> Change | None:
+    def _put(self, text: str, at: int, count: int, *, before: bool) -> VimChange | None:
         if not self._register:
             return None
         if self._register_lines:
             put = "\n".join([self._register] * count)
             to = _line_start(text, at) if before else _line_end(text, at)
-            return Change(to + (not before), to, to, f"{put}\n" if before else f"\n{put}")
+            return VimChange(to + (not before), to, to, f"{put}\n" if before else f"\n{put}")
         put = self._register * count
         to = at if before else min(at + 1, _line_end(text, at))
-        return Change(to + len(put) - 1, to, to, put)
+        return VimChange(to + len(put) - 1, to, to, put)
 
     def _motion(self, what: str, count: _Count, text: str, at: int) -> _Span | None:
         if what[0] in _BACK and len(what) > 1:

@@ -180,7 +180,7 @@ def source_line(document: TranscriptDocument, row: int) -> SourceLine:
     return SourceLine(text, tuple(parts))
 
 
-class Unit(IntEnum):
+class SelectionUnit(IntEnum):
     """What a click selects, by its number in a quick series, and what dragging on extends the selection by."""
 
     CHARACTER = 1
@@ -188,17 +188,17 @@ class Unit(IntEnum):
     LINE = 3
 
 
-def unit_at(document: TranscriptDocument, position: Position, unit: Unit) -> tuple[Position, Position]:
+def unit_at(document: TranscriptDocument, position: Position, unit: SelectionUnit) -> tuple[Position, Position]:
     """Return the start and the end of the character, word or line at a position."""
     row, column = position
     line = source_line(document, row)
     at = line.offset(position)
     match unit:
-        case Unit.CHARACTER:
+        case SelectionUnit.CHARACTER:
             text, _ = row_text(document.line(*document.at(row)))
             return position, (row, next_boundary(text, min(column + 1, len(text))))
-        case Unit.WORD:
+        case SelectionUnit.WORD:
             found = next((word for word in _WORD.finditer(line.text) if word.start() <= at < word.end()), None)
             return (line.position(found.start()), line.end_position(found.end())) if found else (position, position)
-        case Unit.LINE:
+        case SelectionUnit.LINE:
             return line.position(0), line.end_position(len(line.text))

@@ -26,7 +26,7 @@ from laguna_tui.tui.text_lines import MIN_WIDTH, WIDE_FROM, TextLine, TextRun, c
 from laguna_tui.tui.transcript.document import GUTTER, MARGIN, TranscriptDocument
 from laguna_tui.tui.transcript.entries import FilePlace
 from laguna_tui.tui.transcript.file_links import FileLink, KnownFiles, links_at
-from laguna_tui.tui.transcript.selection import Position, Unit, row_text, rows_text, unit_at
+from laguna_tui.tui.transcript.selection import Position, SelectionUnit, row_text, rows_text, unit_at
 
 # Size of the cache of rendered rows: a few screens.
 CACHED_ROWS = 1024
@@ -52,7 +52,7 @@ class _Drag:
 
     start: Position
     end: Position
-    unit: Unit
+    unit: SelectionUnit
     pointer: Offset
     moved: bool = False
 
@@ -107,7 +107,7 @@ class TranscriptView(ScrollView):
         self._looking_up = asyncio.Lock()
         self._drag: _Drag | None = None
         self._drag_scroll: Timer | None = None
-        self._pressed: tuple[float, Offset, Unit] = (-CHAIN_S, Offset(), Unit.LINE)
+        self._pressed: tuple[float, Offset, SelectionUnit] = (-CHAIN_S, Offset(), SelectionUnit.LINE)
 
     # -- keeping rows, scroll position and virtual size in step
 
@@ -309,7 +309,11 @@ class TranscriptView(ScrollView):
             return
         at, pointer = event.time, event.offset
         before, where, unit = self._pressed
-        unit = Unit(unit % len(Unit) + 1) if where == pointer and at - before < CHAIN_S else Unit.CHARACTER
+        unit = (
+            SelectionUnit(unit % len(SelectionUnit) + 1)
+            if where == pointer and at - before < CHAIN_S
+            else SelectionUnit.CHARACTER
+        )
         self._pressed = (at, pointer, unit)
         self._drag = _Drag(*unit_at(self.document, self._position(pointer), unit), unit, pointer)
         self.capture_mouse()
@@ -356,7 +360,7 @@ class TranscriptView(ScrollView):
 
     def _select(self) -> None:
         drag = self._drag
-        if drag is None or (drag.unit is Unit.CHARACTER and not drag.moved):
+        if drag is None or (drag.unit is SelectionUnit.CHARACTER and not drag.moved):
             return
         start, end = unit_at(self.document, self._position(drag.pointer), drag.unit)
         start, end = min(start, drag.start), max(end, drag.end)

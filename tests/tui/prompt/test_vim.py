@@ -2,11 +2,11 @@
 
 import pytest
 
-from laguna_tui.tui.prompt.vim import Change, Mode, Vim
+from laguna_tui.tui.prompt.vim import Vim, VimChange, VimMode
 from tests.tui.pilot import ask, questions, ready, running, screen, until
 
 
-def applied(vim: Vim, change: Change | None, text: str, at: int) -> tuple[str, int]:
+def applied(vim: Vim, change: VimChange | None, text: str, at: int) -> tuple[str, int]:
     if change is None or change.action:
         return text, at
     if change.text is not None:
@@ -26,7 +26,7 @@ def typed(before: str, keys: str) -> tuple[str, Vim]:
             text, at = applied(vim, vim.escape(text, at), text, at)
             continue
         key, keys = keys[0], keys[1:]
-        if vim.mode is Mode.INSERT:
+        if vim.mode is VimMode.INSERT:
             text, at = text[:at] + key + text[at:], at + 1
         else:
             text, at = applied(vim, vim.key(key, text, at), text, at)

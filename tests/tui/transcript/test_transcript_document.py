@@ -125,7 +125,7 @@ def test_a_copied_table_has_its_columns_and_no_borders() -> None:
     assert copied == "name   what\na      first\nbb     second"
 
 
-def selected(document: TranscriptDocument, position: selection.Position, unit: selection.Unit) -> str:
+def selected(document: TranscriptDocument, position: selection.Position, unit: selection.SelectionUnit) -> str:
     """What a double or triple click copies."""
     return selection.rows_text(document, *selection.unit_at(document, position, unit))
 
@@ -139,11 +139,11 @@ def test_a_word_and_a_line_are_selected_whole_however_they_are_wrapped(width: in
             for row in range(1, document.height)
             for column in range(GUTTER, GUTTER + cells(plain(document.line(0, row).runs)))
         }
-        for unit in selection.Unit
+        for unit in selection.SelectionUnit
     }
-    assert found[selection.Unit.LINE] == {"See src/cart/total.py:12, the total() of it."}
+    assert found[selection.SelectionUnit.LINE] == {"See src/cart/total.py:12, the total() of it."}
     words = {"See", "src/cart/total.py:12", ",", "the", "total", "(", ")", "of", "it", "."}
-    assert found[selection.Unit.WORD] - {""} == words
+    assert found[selection.SelectionUnit.WORD] - {""} == words
 
 
 def test_the_export_holds_the_whole_chat() -> None:

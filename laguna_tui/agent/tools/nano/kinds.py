@@ -27,7 +27,7 @@ _LONG = 5
 _PIECE = 4
 
 
-class Kind(Enum):
+class QuestionKind(Enum):
     """What a question wants.
 
     Attributes:
@@ -52,7 +52,7 @@ class Kind(Enum):
     WORK = "write a server"
 
 
-KINDS = tuple(Kind)
+KINDS = tuple(QuestionKind)
 
 
 def features(masked: str) -> set[int]:
@@ -60,7 +60,7 @@ def features(masked: str) -> set[int]:
     return {crc32(each.encode()) % BUCKETS for each in _features(masked)}
 
 
-def probabilities(masked: str) -> Mapping[Kind, float]:
+def probabilities(masked: str) -> Mapping[QuestionKind, float]:
     """Return how likely a masked question is of each kind."""
     weights, found = _weights(), features(masked)
     rows = [weights[at * (BUCKETS + 1) : (at + 1) * (BUCKETS + 1)] for at in range(len(KINDS))]
@@ -70,7 +70,7 @@ def probabilities(masked: str) -> Mapping[Kind, float]:
     return {kind: share / sum(shares) for kind, share in zip(KINDS, shares, strict=True)}
 
 
-def read_kind(masked: str) -> Kind:
+def read_kind(masked: str) -> QuestionKind:
     """Return the most likely kind of a masked question."""
     found = probabilities(masked)
     return max(found, key=lambda kind: found[kind])

@@ -19,10 +19,10 @@ from laguna_tui.agent.tools.nano import project_files
 from laguna_tui.agent.tools.nano.find import FIND
 from laguna_tui.agent.tools.nano.folder import FolderIndex
 from laguna_tui.agent.tools.nano.guard import renamed
-from laguna_tui.agent.tools.nano.kinds import NAME, Kind, read_kind
+from laguna_tui.agent.tools.nano.kinds import NAME, QuestionKind, read_kind
 from laguna_tui.agent.tools.nano.question import ASKING, UserMessage, standing
 from laguna_tui.agent.tools.nano.search import DEFINED, LINES, SEARCH, TESTED, USED, ListedLine, list_lines, numbered
-from laguna_tui.agent.tools.nano.subjects import ABOUT_NAMES, Asked, Subject, carried, read
+from laguna_tui.agent.tools.nano.subjects import ABOUT_NAMES, AskedName, ParsedQuestion, carried, read
 from laguna_tui.base.paths import escaped
 from laguna_tui.base.units import plural
 from laguna_tui.repo.files.relative_paths import is_prose, is_test
@@ -92,8 +92,8 @@ class Look:
         answer: Returns the turn's beginning for a question about one name.
     """
 
-    kind: Kind
-    answer: Callable[["Asked", Subject, FolderIndex], Route]
+    kind: QuestionKind
+    answer: Callable[["ParsedQuestion", AskedName, FolderIndex], Route]
 
 
 def route(text: str, earlier: Callable[[], Sequence[str]], services: ToolServices, run: ToolRun) -> Route | None:
@@ -115,16 +115,20 @@ def route(text: str, earlier: Callable[[], Sequence[str]], services: ToolService
 
 
 def _routed(
-    asked: Asked, message: UserMessage, earlier: Callable[[], Sequence[str]], folder: FolderIndex
+    asked: ParsedQuestion, message: UserMessage, earlier: Callable[[], Sequence[str]], folder: FolderIndex
 ) -> Route | None:
-    if asked.kind in (Kind.RENAME, Kind.DOCSTRING) and asked.sureness > _UNSURE:
+    if asked.kind in (QuestionKind.RENAME, QuestionKind.DOCSTRING) and asked.sureness > _UNSURE:
         return None
-    if message.documents and not asked.subjects and asked.kind not in (Kind.FILES, Kind.CONCEPT):
+    if message.documents and not asked.subjects and asked.kind not in (QuestionKind.FILES, QuestionKind.CONCEPT):
         return None
-    if asked.kind is Kind.TALK and not asked.subjects and asked.sureness > _SURE_TALK:
+    if asked.kind is QuestionKind.TALK and not asked.subjects and asked.sureness > _SURE_TALK:
         certain = asked.sureness > _CERTAIN or not any(map(folder.has_word, _content(asked)))
         return None if certain else _about_code(asked, folder)
-    if asked.kind is Kind.FILES and asked.sureness > _UNSURE and (found := project_files.answer(asked.english, folder)):
+    if (
+        asked.kind is QuestionKind.FILES
+        and asked.sureness > _UNSURE
+        and (found := project_files.answer(asked.english, folder))
+    ):
         return Route(found)
     if asked.subjects:
         return _about_names(asked, folder)
@@ -134,13 +138,13 @@ def _routed(
         subjects = carried(earlier(), folder)
         if subjects:
             return _about_name(asked, subjects[0], folder)
-        if asked.kind is not Kind.EXPLAIN and len(_query(asked)) <= 1:
-            topic = project_files.answer(asked.english, folder) if asked.kind is Kind.TESTS else ""
+        if asked.kind is not QuestionKind.EXPLAIN and len(_query(asked)) <= 1:
+            topic = project_files.answer(asked.english, folder) if asked.kind is QuestionKind.TESTS else ""
             return Route(topic or WHICH_NAME)
     return _about_code(asked, folder)
 
 
-def _about_names(asked: Asked, folder: FolderIndex) -> Route:
+def _about_names(asked: ParsedQuestion, folder: FolderIndex) -> Route:
     """Return the answer about the names of a question: the first one alone, unless the kind lists each."""
     if len(titles := _titles(asked)) > 1:
         subject = asked.subjects[0]
@@ -151,14 +155,14 @@ def _about_names(asked: Asked, folder: FolderIndex) -> Route:
     return Route("\n".join(answers))
 
 
-def _about_name(asked: Asked, subject: Subject, folder: FolderIndex) -> Route:
+def _about_name(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Route:
     answer = _BY_KIND.get(asked.kind)
     if answer is None or asked.sureness < _UNSURE:
-        answer = _card if asked.kind is not Kind.WORK else _beyond
+        answer = _card if asked.kind is not QuestionKind.WORK else _beyond
     return answer(asked, subject, folder)
 
 
-def _titles(asked: Asked) -> list[str]:
+def _titles(asked: ParsedQuestion) -> list[str]:
     """Return the lists that the parts of a question ask for, in their order."""
     parts = [part for part in _CLAUSE.split(asked.english) if len(part.split()) > 1]
     if len(parts) < 2 or len(asked.subjects) > 1:
@@ -170,7 +174,7 @@ def _titles(asked: Asked) -> list[str]:
 # -- one name
 
 
-def _listed(asked: Asked, subject: Subject, folder: FolderIndex) -> Route:
+def _listed(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Route:
     """Have the model's tool look a name up, so that it phrases the list; of a name taken for another, say so."""
     title = _TITLES[asked.kind]
     places = folder.occurrences(subject.name)
@@ -179,7 +183,7 @@ def _listed(asked: Asked, subject: Subject, folder: FolderIndex) -> Route:
     return Route(calls=(ToolCall(SEARCH.name, {"list": title.lower(), "pattern": subject.name}),))
 
 
-def _looked_up(asked: Asked, subject: Subject, folder: FolderIndex) -> str:
+def _looked_up(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> str:
     """Return a list about a name as text; what else there is, if it is empty."""
     title = _TITLES[asked.kind]
     places = folder.occurrences(subject.name)
@@ -193,7 +197,7 @@ def _looked_up(asked: Asked, subject: Subject, folder: FolderIndex) -> str:
     return _noted(subject, *places.answer([title]))
 
 
-def _takes(asked: Asked, subject: Subject, folder: FolderIndex) -> Route:
+def _takes(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Route:
     """Return the head of a function, or of a class with its constructor."""
     scope = folder.type_named(subject.name)
     if scope is None or scope.name != subject.name.rpartition(".")[2]:
@@ -224,7 +228,7 @@ def _takes(asked: Asked, subject: Subject, folder: FolderIndex) -> Route:
     )
 
 
-def _members(asked: Asked, subject: Subject, folder: FolderIndex) -> Route:
+def _members(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Route:
     scope = folder.type_named(subject.name)
     if scope is None:
         return _card(asked, subject, folder)
@@ -244,7 +248,7 @@ def _rest_named(rest: Sequence[SymbolMatch]) -> list[str]:
     return [f"The others: {_names(rest)}"] if rest else []
 
 
-def _subclasses(asked: Asked, subject: Subject, folder: FolderIndex) -> Route:
+def _subclasses(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Route:
     name = subject.name.rpartition(".")[2]
     found = folder.subclasses(name)
     if not found:
@@ -262,7 +266,7 @@ def _subclasses(asked: Asked, subject: Subject, folder: FolderIndex) -> Route:
     return Route(_noted(subject, lead, *numbered(folder.listed(found), LISTED), *_rest_named(found[LISTED:])))
 
 
-def _bases(asked: Asked, subject: Subject, folder: FolderIndex) -> Route:
+def _bases(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Route:
     scope = folder.type_named(subject.name)
     if scope is None:
         return _card(asked, subject, folder)
@@ -277,12 +281,12 @@ def _bases(asked: Asked, subject: Subject, folder: FolderIndex) -> Route:
     return Route(_noted(subject, said, *numbered(lines, LISTED)))
 
 
-def _card(asked: Asked, subject: Subject, folder: FolderIndex) -> Route:
+def _card(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Route:
     """Return everything about a name, what the question more likely wants first."""
     return Route(_noted(subject, *_card_lines(asked, subject, folder)))
 
 
-def _card_lines(asked: Asked, subject: Subject, folder: FolderIndex) -> Iterator[str]:
+def _card_lines(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Iterator[str]:
     places = folder.occurrences(subject.name)
     if not places.found:
         yield _nowhere(subject, folder)
@@ -290,7 +294,11 @@ def _card_lines(asked: Asked, subject: Subject, folder: FolderIndex) -> Iterator
         yield _undefined(subject, folder)
     else:
         kinds = asked.kinds
-        wants = {DEFINED: kinds[Kind.WHERE] + kinds[Kind.TAKES], USED: kinds[Kind.USES], TESTED: kinds[Kind.TESTS]}
+        wants = {
+            DEFINED: kinds[QuestionKind.WHERE] + kinds[QuestionKind.TAKES],
+            USED: kinds[QuestionKind.USES],
+            TESTED: kinds[QuestionKind.TESTS],
+        }
         titles = sorted(LINES, key=lambda title: wants[title], reverse=True)
         lists = {title: found for title in titles if (found := places.of(title)) or title == titles[0]}
         yield from list_lines(lists, places.absences(), cut=places.cut)
@@ -306,19 +314,19 @@ def _names(found: Sequence[SymbolMatch]) -> str:
     return ", ".join(f"`{escaped(name)}`" for name in names[:_NAMED]) + more
 
 
-def _explain(asked: Asked, subject: Subject, folder: FolderIndex) -> Route:
+def _explain(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Route:
     return Route("\n".join([EXPLAINS_NOT, "The nearest places:", _card(asked, subject, folder).answer]))
 
 
-def _beyond(asked: Asked, subject: Subject, folder: FolderIndex) -> Route:
+def _beyond(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Route:
     return Route("\n".join([WORKS_NOT, "The nearest places:", _card(asked, subject, folder).answer]))
 
 
-def _noted(subject: Subject, *lines: str) -> str:
+def _noted(subject: AskedName, *lines: str) -> str:
     return "\n".join(filter(None, [escaped(subject.note), *lines]))
 
 
-def _undefined(subject: Subject, folder: FolderIndex) -> str:
+def _undefined(subject: AskedName, folder: FolderIndex) -> str:
     """Return what a name is that the folder uses and does not define: a parameter, an attribute, an import."""
     name = subject.name.rpartition(".")[2]
     shown, places = f"`{escaped(subject.name)}`", folder.occurrences(subject.name)
@@ -341,7 +349,7 @@ def _undefined(subject: Subject, folder: FolderIndex) -> str:
     return "\n".join([lead, *numbered(places.coded(hits), RESULTS)])
 
 
-def _nowhere(subject: Subject, folder: FolderIndex) -> str:
+def _nowhere(subject: AskedName, folder: FolderIndex) -> str:
     """Return that no file has a name: how many were searched, and which names are like it."""
     count = len(folder.paths)
     said = f"Nothing is called `{escaped(subject.written)}` here: no line of {count:,} {plural(count, 'file')} has it."
@@ -352,7 +360,7 @@ def _nowhere(subject: Subject, folder: FolderIndex) -> str:
 # -- files
 
 
-def _about_files(asked: Asked, folder: FolderIndex) -> Route:
+def _about_files(asked: ParsedQuestion, folder: FolderIndex) -> Route:
     """Return what a file or a folder contains, who imports it, or which tests it has."""
     if not asked.files:
         count = len(folder.paths)
@@ -372,12 +380,12 @@ def _about_files(asked: Asked, folder: FolderIndex) -> Route:
             asked.text.rstrip("/? ").endswith(common.rstrip("/"))
             or f"{common.rstrip('/').rpartition('/')[2]}" in asked.text
         )
-        if common and mentioned and asked.kind not in (Kind.USES, Kind.TESTS):
+        if common and mentioned and asked.kind not in (QuestionKind.USES, QuestionKind.TESTS):
             return Route(project_files.folder_contents([p for p in folder.paths if p.startswith(common)], common))
-    if asked.kind in (Kind.USES, Kind.TESTS) and not is_prose(path):
+    if asked.kind in (QuestionKind.USES, QuestionKind.TESTS) and not is_prose(path):
         return Route(_importers(asked, path, folder))
-    if asked.kind in (Kind.EXPLAIN, Kind.WORK):
-        lead = EXPLAINS_NOT if asked.kind is Kind.EXPLAIN else WORKS_NOT
+    if asked.kind in (QuestionKind.EXPLAIN, QuestionKind.WORK):
+        lead = EXPLAINS_NOT if asked.kind is QuestionKind.EXPLAIN else WORKS_NOT
         return Route("\n".join([lead, *_contents(path, folder)]))
     if is_prose(path):
         return Route("\n".join(_contents(path, folder)))
@@ -393,11 +401,11 @@ def _contents(path: str, folder: FolderIndex) -> list[str]:
     return [f"`{escaped(path)}` defines:", *numbered(folder.listed(found), LISTED)]
 
 
-def _importers(asked: Asked, path: str, folder: FolderIndex) -> str:
+def _importers(asked: ParsedQuestion, path: str, folder: FolderIndex) -> str:
     """Return the lines that import a file, those of tests if they are asked for."""
     stem = path.removesuffix("/__init__.py").rpartition("/")[2].partition(".")[0]
     places = folder.occurrences(stem)
-    wants_tests = asked.kind is Kind.TESTS
+    wants_tests = asked.kind is QuestionKind.TESTS
     hits = [hit for hit in places.imports if is_test(hit.path) == wants_tests and hit.path != path]
     lines = places.coded(hits)
     own = [p for p in folder.paths if wants_tests and is_test(p) and stem in p.rpartition("/")[2]]
@@ -420,13 +428,22 @@ def _common_folder(paths: Sequence[str]) -> str:
 # -- no name
 
 
-def _about_code(asked: Asked, folder: FolderIndex) -> Route | None:
+def _about_code(asked: ParsedQuestion, folder: FolderIndex) -> Route | None:
     """Return the answer to a question without a name or a file: a family of classes, else the ranked search."""
-    if asked.kind in (Kind.FAMILY, Kind.SUBCLASSES, Kind.MEMBERS) and (found := _family(asked, folder)):
+    if asked.kind in (QuestionKind.FAMILY, QuestionKind.SUBCLASSES, QuestionKind.MEMBERS) and (
+        found := _family(asked, folder)
+    ):
         return Route(found)
-    if asked.kind in (Kind.FILES, Kind.OUTLINE, Kind.TESTS) and (found := project_files.answer(asked.english, folder)):
+    if asked.kind in (QuestionKind.FILES, QuestionKind.OUTLINE, QuestionKind.TESTS) and (
+        found := project_files.answer(asked.english, folder)
+    ):
         return Route(found)
-    away = asked.kinds[Kind.TALK] + asked.kinds[Kind.WORK] + asked.kinds[Kind.DOCSTRING] + asked.kinds[Kind.RENAME]
+    away = (
+        asked.kinds[QuestionKind.TALK]
+        + asked.kinds[QuestionKind.WORK]
+        + asked.kinds[QuestionKind.DOCSTRING]
+        + asked.kinds[QuestionKind.RENAME]
+    )
     if away > _SEARCHED and not _EDITS.match(asked.text) and (found := project_files.named(asked.english, folder)):
         return Route(found)
     foreign = asked.english.split() != asked.text.split()
@@ -435,16 +452,16 @@ def _about_code(asked: Asked, folder: FolderIndex) -> Route | None:
     words = _query(asked)
     if not words or (away > _UNSURE and not any(map(folder.has_word, words))):
         return None
-    lead = [EXPLAINS_NOT] if asked.kind is Kind.EXPLAIN or _WHY.match(asked.english) else []
+    lead = [EXPLAINS_NOT] if asked.kind is QuestionKind.EXPLAIN or _WHY.match(asked.english) else []
     return Route("\n".join([*lead, *_search(words, folder)]))
 
 
-def _content(asked: Asked) -> list[str]:
+def _content(asked: ParsedQuestion) -> list[str]:
     """Return the words of a question that are not of the kind that questions are made of."""
     return [word for word in _WORDS.findall(_MASK.sub(" ", asked.english)) if word.lower() not in _FILLERS]
 
 
-def _query(asked: Asked) -> list[str]:
+def _query(asked: ParsedQuestion) -> list[str]:
     """Return the words of a question to search for."""
     words = [word for word in _WORDS.findall(_MASK.sub(" ", asked.english)) if word.lower() not in _FRAME]
     return list(dict.fromkeys(words))
@@ -466,7 +483,7 @@ def _search(words: Sequence[str], folder: FolderIndex) -> Iterator[str]:
         yield f"No search results for “{escaped(' '.join(known))}” in {count:,} {plural(count, 'file')}."
 
 
-def _family(asked: Asked, folder: FolderIndex) -> str:
+def _family(asked: ParsedQuestion, folder: FolderIndex) -> str:
     """Return the classes of a family: by the end of their names or of those that they inherit from; empty if none."""
     text = asked.english.lower()
     for word, ending in _FAMILIES.items():
@@ -506,7 +523,7 @@ def _definitions_of(what: str, found: Sequence[SymbolMatch], folder: FolderIndex
 # -- renames
 
 
-def _rename(asked: Asked, message: UserMessage, folder: FolderIndex) -> Route | None:
+def _rename(asked: ParsedQuestion, message: UserMessage, folder: FolderIndex) -> Route | None:
     """Return the edits of a rename: in the file that is named, or the one that defines the name, or everywhere."""
     pair = None if message.documents else renamed(message)
     if pair is None:
@@ -516,12 +533,12 @@ def _rename(asked: Asked, message: UserMessage, folder: FolderIndex) -> Route | 
     if old not in folder.names and not looks_like_code(old) and old not in message.quoted and not asked.files:
         return None
     masked = standing(new).sub(NAME, standing(old).sub(NAME, asked.english))
-    if read_kind(masked) is not Kind.RENAME:
+    if read_kind(masked) is not QuestionKind.RENAME:
         return None
     places = folder.occurrences(old)
     code = [*places.definitions, *places.uses, *places.tests, *places.imports]
     if not code:
-        return Route(f"I changed nothing: {_nowhere(Subject(old, old, known=False), folder)}")
+        return Route(f"I changed nothing: {_nowhere(AskedName(old, old, known=False), folder)}")
     defining = list(dict.fromkeys(hit.path for hit in places.definitions))
     if asked.files:
         paths = [path for path in asked.files if path in {hit.path for hit in code}][:1] or list(asked.files[:1])
@@ -539,20 +556,25 @@ def _rename(asked: Asked, message: UserMessage, folder: FolderIndex) -> Route | 
     return Route(calls=tuple(calls))
 
 
-_TITLES = {Kind.WHERE: DEFINED, Kind.TAKES: DEFINED, Kind.USES: USED, Kind.TESTS: TESTED}
+_TITLES = {
+    QuestionKind.WHERE: DEFINED,
+    QuestionKind.TAKES: DEFINED,
+    QuestionKind.USES: USED,
+    QuestionKind.TESTS: TESTED,
+}
 ROUTES = (
-    Look(Kind.WHERE, _listed),
-    Look(Kind.TAKES, _takes),
-    Look(Kind.USES, _listed),
-    Look(Kind.TESTS, _listed),
-    Look(Kind.MEMBERS, _members),
-    Look(Kind.OUTLINE, _members),
-    Look(Kind.SUBCLASSES, _subclasses),
-    Look(Kind.FAMILY, _subclasses),
-    Look(Kind.BASES, _bases),
-    Look(Kind.CONCEPT, _card),
-    Look(Kind.EXPLAIN, _explain),
-    Look(Kind.WORK, _beyond),
+    Look(QuestionKind.WHERE, _listed),
+    Look(QuestionKind.TAKES, _takes),
+    Look(QuestionKind.USES, _listed),
+    Look(QuestionKind.TESTS, _listed),
+    Look(QuestionKind.MEMBERS, _members),
+    Look(QuestionKind.OUTLINE, _members),
+    Look(QuestionKind.SUBCLASSES, _subclasses),
+    Look(QuestionKind.FAMILY, _subclasses),
+    Look(QuestionKind.BASES, _bases),
+    Look(QuestionKind.CONCEPT, _card),
+    Look(QuestionKind.EXPLAIN, _explain),
+    Look(QuestionKind.WORK, _beyond),
 )
 """By the kind of a question about a name; of any other kind, it gets a card."""
 _BY_KIND = {look.kind: look.answer for look in ROUTES}

@@ -12,22 +12,22 @@ from typing import NamedTuple
 
 from laguna_tui.agent.tools.base.regex_search import Hit
 from laguna_tui.agent.tools.nano.folder import FolderIndex
-from laguna_tui.agent.tools.nano.kinds import FILE, NAME, Kind, probabilities, translated
+from laguna_tui.agent.tools.nano.kinds import FILE, NAME, QuestionKind, probabilities, translated
 from laguna_tui.agent.tools.nano.question import ASKING, PATH, QUOTED, SUBJECT
 from laguna_tui.agent.tools.nano.question import NAME as NAME_PATTERN
 from laguna_tui.repo.search.identifiers import looks_like_code
 
 ABOUT_NAMES = frozenset(
     {
-        Kind.WHERE,
-        Kind.TAKES,
-        Kind.USES,
-        Kind.TESTS,
-        Kind.MEMBERS,
-        Kind.SUBCLASSES,
-        Kind.BASES,
-        Kind.EXPLAIN,
-        Kind.OUTLINE,
+        QuestionKind.WHERE,
+        QuestionKind.TAKES,
+        QuestionKind.USES,
+        QuestionKind.TESTS,
+        QuestionKind.MEMBERS,
+        QuestionKind.SUBCLASSES,
+        QuestionKind.BASES,
+        QuestionKind.EXPLAIN,
+        QuestionKind.OUTLINE,
     }
 )
 _TOKEN = re.compile(r"(?<!['’\w.])[^\W\d]\w*(?:(?:\.|::)[^\W\d]\w*)*(?P<call>\(\))?(?!['’](?!s\b)\w|\w)")
@@ -72,7 +72,7 @@ _SURELY_OTHER = 0.6
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class AskedName:
     """A name that a question is about.
 
     Attributes:
@@ -101,7 +101,7 @@ class _Mention(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ParsedQuestion:
     """A question, read.
 
     Attributes:
@@ -115,15 +115,15 @@ class Asked:
     """
 
     text: str
-    kinds: Mapping[Kind, float]
-    subjects: tuple[Subject, ...] = ()
+    kinds: Mapping[QuestionKind, float]
+    subjects: tuple[AskedName, ...] = ()
     files: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     refers: bool = False
     english: str = ""
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> QuestionKind:
         """The most likely kind."""
         return max(self.kinds, key=lambda kind: self.kinds[kind])
 
@@ -133,7 +133,7 @@ class Asked:
         return self.kinds[self.kind]
 
 
-def read(text: str, folder: FolderIndex) -> Asked:
+def read(text: str, folder: FolderIndex) -> ParsedQuestion:
     """Return a question with the names and files that it is about."""
     text = _SCRIPTS.sub(" ", text)
     files, missing, file_mentions = _files(text, folder)
@@ -152,12 +152,12 @@ def read(text: str, folder: FolderIndex) -> Asked:
     if len(subjects) < len(resolved):
         masked = _MEMBER.sub(NAME, masked)
     english = translated(masked)
-    asked = Asked(text, probabilities(english), files=files, missing=missing, english=english)
+    asked = ParsedQuestion(text, probabilities(english), files=files, missing=missing, english=english)
     refers = not subjects and not files and bool(_PRONOUN.search(text) or _ELLIPSIS.search(text))
     return replace(asked, subjects=subjects, refers=refers)
 
 
-def carried(earlier: Sequence[str], folder: FolderIndex) -> tuple[Subject, ...]:
+def carried(earlier: Sequence[str], folder: FolderIndex) -> tuple[AskedName, ...]:
     """Return the names that a pronoun stands for: those of the newest earlier question that has names of its own.
 
     Only questions that refer to one before them are passed over.
@@ -197,23 +197,23 @@ def _strength(name: str, text: str, match: re.Match[str]) -> int:
     return _LIKELY if name[0].isupper() and name != "I" and not begins and name.lower() not in ASKING else _PLAIN
 
 
-def _resolved(mention: _Mention, folder: FolderIndex) -> Subject:
+def _resolved(mention: _Mention, folder: FolderIndex) -> AskedName:
     """Return the name that is meant: as it is written, in another case, or with a slip."""
     written = mention.text
     scopes, _, last = written.rpartition(".")
     if last in folder.names:
         if not scopes or folder.definitions(written):
-            return Subject(written, written, known=True)
+            return AskedName(written, written, known=True)
         outer = [found for part in scopes.split(".") for found in folder.alike(part)[:1]]
         whole = ".".join([*outer, last])
-        return Subject(whole if folder.definitions(whole) else written, written, known=True)
+        return AskedName(whole if folder.definitions(whole) else written, written, known=True)
     if _uses(folder, last):
-        return Subject(written, written, known=False)
+        return AskedName(written, written, known=False)
     near = folder.alike(last, slips=mention.strength == _SURE or len(last) > _SHORTEST_PLAIN + 1)
     if not near:
-        return Subject(written, written, known=False)
+        return AskedName(written, written, known=False)
     right = ".".join(filter(None, [scopes, near[0]]))
-    return Subject(right if scopes and folder.definitions(right) else near[0], written, known=True)
+    return AskedName(right if scopes and folder.definitions(right) else near[0], written, known=True)
 
 
 def _uses(folder: FolderIndex, name: str) -> list[Hit]:
@@ -221,7 +221,7 @@ def _uses(folder: FolderIndex, name: str) -> list[Hit]:
     return [*places.uses, *places.tests, *places.imports]
 
 
-def _plain(text: str, found: Sequence[_Mention], folder: FolderIndex) -> list[tuple[_Mention, Subject]]:
+def _plain(text: str, found: Sequence[_Mention], folder: FolderIndex) -> list[tuple[_Mention, AskedName]]:
     """Return the ordinary word that is a name, if the words around it ask about a name; else nothing."""
     words = [each for each in found if len(each.text) >= _SHORTEST_PLAIN or each.text in folder.names]
     content = [each for each in words if each.text.lower() not in ASKING]
@@ -246,7 +246,11 @@ def _asks_about(text: str, mention: _Mention, content: int) -> bool:
     kind = max(kinds, key=lambda kind: kinds[kind])
     alone = content <= 1 or SUBJECT.search(text[: mention.end]) is not None
     unmasked = probabilities(translated(text))
-    return alone and kind in ABOUT_NAMES and max(unmasked[Kind.FILES], unmasked[Kind.FAMILY]) < _SURELY_OTHER
+    return (
+        alone
+        and kind in ABOUT_NAMES
+        and max(unmasked[QuestionKind.FILES], unmasked[QuestionKind.FAMILY]) < _SURELY_OTHER
+    )
 
 
 def _in_slot(text: str, mention: _Mention) -> bool:
@@ -255,14 +259,14 @@ def _in_slot(text: str, mention: _Mention) -> bool:
     return near is not None and mention.text.lower() not in ASKING and not _SLOT.fullmatch(f"{mention.text} ")
 
 
-def _joined(subjects: Sequence[Subject], folder: FolderIndex) -> tuple[Subject, ...]:
+def _joined(subjects: Sequence[AskedName], folder: FolderIndex) -> tuple[AskedName, ...]:
     """Return the names once each; of a class and its member, the member."""
     once = list({subject.name: subject for subject in subjects}.values())
     for member, scope in permutations(once, 2):
         whole = f"{scope.name.rpartition('.')[2]}.{member.name}"
         is_member = member.known and "." not in member.name and folder.type_named(scope.name) is not None
         if is_member and folder.definitions(whole):
-            return (Subject(whole, whole, known=True), *(each for each in once if each not in (member, scope)))
+            return (AskedName(whole, whole, known=True), *(each for each in once if each not in (member, scope)))
     return tuple(once)
 
 

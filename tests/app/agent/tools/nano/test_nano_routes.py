@@ -9,7 +9,7 @@ from laguna_tui.agent.changes import Changes
 from laguna_tui.agent.tool_run import ToolRun
 from laguna_tui.agent.tools.base.model_profile import Route
 from laguna_tui.agent.tools.base.tool import ToolServices
-from laguna_tui.agent.tools.nano.kinds import Kind, read_kind, translated
+from laguna_tui.agent.tools.nano.kinds import QuestionKind, read_kind, translated
 from laguna_tui.agent.tools.nano.routes import WHICH_NAME, route
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.files.workspace import Workspace
@@ -203,7 +203,7 @@ def test_a_rename_is_made_where_the_name_is_defined_or_everywhere(shop):
 
 
 def test_cue_words_of_german_and_chinese_tell_the_kind():
-    assert read_kind(translated("Welche Tests gibt es für {n}?")) is Kind.TESTS
-    assert read_kind(translated("{n} 有哪些方法")) is Kind.MEMBERS
-    assert read_kind(translated("Welche Klassen erben von {n}?")) is Kind.SUBCLASSES
-    assert read_kind(translated("Gibt es ein Änderungsprotokoll?")) is Kind.FILES
+    assert read_kind(translated("Welche Tests gibt es für {n}?")) is QuestionKind.TESTS
+    assert read_kind(translated("{n} 有哪些方法")) is QuestionKind.MEMBERS
+    assert read_kind(translated("Welche Klassen erben von {n}?")) is QuestionKind.SUBCLASSES
+    assert read_kind(translated("Gibt es ein Änderungsprotokoll?")) is QuestionKind.FILES
