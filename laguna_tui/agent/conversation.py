@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _ANSWER = "answer"
 _MAP_LEFT_OUT = "it was left out with the messages that the summary replaced"
-_FORGETS = "this model keeps {kept} of a chat in its prompt, so earlier ones are left out from here on"
+_FORGETS = "this model reads {read} of a chat; from here on it does not see your earlier ones"
 # The tag of other coding agents, which models know well.
 _TAGGED = "<system-reminder>\n{}\n</system-reminder>"
 # Characters that drafters can copy from: about 16,000 tokens.
@@ -404,7 +404,7 @@ def with_opening(said: Sequence[ChatMessage], opening: str | None) -> list[ChatM
 
 def forgets(turns: int) -> str:
     """Return the note shown once a chat has more turns than the model reads."""
-    return _FORGETS.format(kept="one question at a time" if turns == 1 else f"the newest {turns} questions")
+    return _FORGETS.format(read="only the newest question" if turns == 1 else f"only the newest {turns} questions")
 
 
 def is_instruction(piece: Attachment) -> bool:

@@ -267,7 +267,7 @@ class AnswerCorrected(Tagged, frozen=True):
     @property
     def sentence(self) -> str:
         """What the user is told."""
-        return "the model copied this wrongly, so it is shown as the tool gave it"
+        return "the model made a mistake while it copied this result, so you see the result itself"
 
 
 class AnsweredFromIndex(Tagged, frozen=True):

@@ -86,6 +86,7 @@ class NanoGuard(Guard):
         self._expected: str | None = None
         self._results: list[str] = []
         self._last = ""
+        self._shown = False
         self._edits = 0
         self._edited = ""
         self._rename_rules = RenameRules(self._renamed_in)
@@ -174,6 +175,10 @@ class NanoGuard(Guard):
         if not result.ok:
             lead = "I changed nothing" if call.name == edit.NAME else "That did not work"
             self._expected = f"{lead}: {result.output.removeprefix('error: ').partition(';')[0]}."
+            if result.shown:
+                # The result's own words are for the model, which was trained to repeat them.
+                self._shown = True
+                self._expected = f"{result.shown} Nothing was changed."
         if call.name == edit.NAME:
             self._edits += 1
             self._edited = f"{self._edited}\n{self._expected}".strip()
@@ -181,10 +186,12 @@ class NanoGuard(Guard):
 
     @property
     def final(self) -> bool:
-        """See `Guard`: the model was trained to repeat one list, what a file defines, and that an edit was made."""
+        """See `Guard`: the model was trained to repeat one list, what a file defines, and that an edit was made or failed."""
         looked_up = self._last in (search.SEARCH.name, find.FIND.name)
-        return self._edits > 1 or (
-            looked_up and not self._asked.documents and not _PHRASED.fullmatch(self._results[-1])
+        return (
+            self._shown
+            or self._edits > 1
+            or (looked_up and not self._asked.documents and not _PHRASED.fullmatch(self._results[-1]))
         )
 
     @property

@@ -1,8 +1,8 @@
 """What Laguna Nano is asked, answered from the folder's index before the model: one table of routes.
 
-The kind of a question (`kinds`) and what it is about (`subjects`) choose the route. Lists in the forms that the model
-was trained to repeat are looked up by a call of its own tool, so that it phrases the answer. Everything else is shown
-as it is. What a list leaves out it counts, and an absence says what was searched.
+The kind of a question (`kinds`) and what it is about (`subjects`) choose the route. The lists are in the form that the
+model was trained to repeat, and are shown as they are: its copy of them would be the same text, much later. What a list
+leaves out it counts, and an absence says what was searched.
 """
 
 import re
@@ -16,12 +16,11 @@ from laguna_tui.agent.tools.base.model_profile import Route
 from laguna_tui.agent.tools.base.result_lines import CODE_CHARS
 from laguna_tui.agent.tools.base.tool import ToolServices
 from laguna_tui.agent.tools.nano import project_files
-from laguna_tui.agent.tools.nano.find import FIND
 from laguna_tui.agent.tools.nano.folder import FolderIndex
 from laguna_tui.agent.tools.nano.guard import renamed
 from laguna_tui.agent.tools.nano.kinds import NAME, QuestionKind, read_kind
 from laguna_tui.agent.tools.nano.question import ASKING, UserMessage, standing
-from laguna_tui.agent.tools.nano.search import DEFINED, LINES, SEARCH, TESTED, USED, ListedLine, list_lines, numbered
+from laguna_tui.agent.tools.nano.search import DEFINED, LINES, TESTED, USED, ListedLine, list_lines, numbered
 from laguna_tui.agent.tools.nano.subjects import ABOUT_NAMES, AskedName, ParsedQuestion, carried, read
 from laguna_tui.base.paths import escaped
 from laguna_tui.base.units import plural
@@ -31,12 +30,13 @@ from laguna_tui.repo.search.symbol_search import SymbolMatch
 from laguna_tui.repo.syntax.languages import DefinitionKind
 
 STILL_INDEXING = "The folder is still being indexed, so this is from a part of it. Ask again in a moment."
-EXPLAINS_NOT = "I can look code up, but I am too small to explain how or why it works."
-WORKS_NOT = "I can look code up and make small edits, but this is beyond me."
+EXPLAINS_NOT = "I can look code up, but I am too small to explain how or why it works. The nearest places:"
+WORKS_NOT = "I can look code up and make small edits, but this is beyond me. The nearest places:"
 WHICH_NAME = "Which name do you mean? Nothing in the question before is a name of this folder."
 LISTED = 9
 """Members, subclasses and the like in one answer."""
-RESULTS = 5
+RESULTS, NEAREST = 5, 3
+"""Search results, and those beside the sentence that it cannot do what was asked."""
 _NAMED = 20
 """Names in one sentence."""
 _UNSURE = 0.5
@@ -46,6 +46,8 @@ _SEARCHED = 0.35
 _SURE_TALK, _CERTAIN = 0.6, 0.98
 """Small talk; without certainty, it must not have words of the folder."""
 _SUBJECTS = 3
+_TOPIC = 6
+"""Words of a topic that is looked for; a longer text is no topic."""
 _EVERYWHERE = re.compile(
     r"\b(?:everywhere|all (?:the )?(?:other )?files|whole (?:project|repo\w*|folder)|überall)\b", re.I
 )
@@ -55,11 +57,12 @@ _FILLERS = ASKING | frozenset(
     " inherit inherits liegt logic main members parent properties responsible stuff subclass subclasses vom".split()
 )
 _FRAME = STOP_WORDS | frozenset(
-    "actually also any anything are code class codebase could deal deals die exactly find function handle handled"
-    " handles handling happen happening happens help here implementation implement implemented implements in inside is"
-    " its kind let liegt locate located logic look looking main make makes me method module my of our out package part"
-    " piece place please point project repo responsible search see should show some something somewhere spot still"
-    " support supported supports stuff take takes tell the thing things vom wants wheres would".split()
+    "actually also any anything are class code codebase could deal deals die exactly find function gets handle"
+    " handled handles handling happen happening happens help here implement implementation implemented implements in"
+    " inside is its kind let liegt locate located logic look looking main make makes many me method module much my"
+    " of once our out package part piece place please point project repo responsible search see should show some"
+    " something somewhere spot still stuff support supported supports take takes tell the they thing things too vom"
+    " wants wheres would".split()
 )
 """Words of a question that say nothing about what is looked for."""
 _WORDS = re.compile(r"(?<!['’\w])\w+(?!['’\w])")
@@ -151,8 +154,7 @@ def _about_names(asked: ParsedQuestion, folder: FolderIndex) -> Route:
         return Route(_noted(subject, *folder.occurrences(subject.name).answer(titles)))
     if len(asked.subjects) == 1 or asked.kind not in _TITLES:
         return _about_name(asked, asked.subjects[0], folder)
-    answers = [_looked_up(asked, subject, folder) for subject in asked.subjects[:_SUBJECTS]]
-    return Route("\n".join(answers))
+    return Route("\n".join(_listed(asked, subject, folder).answer for subject in asked.subjects[:_SUBJECTS]))
 
 
 def _about_name(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Route:
@@ -175,26 +177,17 @@ def _titles(asked: ParsedQuestion) -> list[str]:
 
 
 def _listed(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Route:
-    """Have the model's tool look a name up, so that it phrases the list; of a name taken for another, say so."""
-    title = _TITLES[asked.kind]
-    places = folder.occurrences(subject.name)
-    if subject.note or not places.of(title) or asked.files:
-        return Route(_looked_up(asked, subject, folder))
-    return Route(calls=(ToolCall(SEARCH.name, {"list": title.lower(), "pattern": subject.name}),))
-
-
-def _looked_up(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> str:
-    """Return a list about a name as text; what else there is, if it is empty."""
+    """Return a list about a name; what else there is, if it is empty."""
     title = _TITLES[asked.kind]
     places = folder.occurrences(subject.name)
     if not places.found:
-        return _noted(subject, _nowhere(subject, folder))
+        return Route(_noted(subject, _nowhere(subject, folder)))
     lines = places.of(title)
     if not lines and title == DEFINED:
-        return _noted(subject, _undefined(subject, folder))
+        return Route(_noted(subject, _undefined(subject, folder)))
     if there := [line for line in lines if line.path in asked.files]:
-        return _noted(subject, *list_lines({title: there}))
-    return _noted(subject, *places.answer([title]))
+        return Route(_noted(subject, *list_lines({title: there})))
+    return Route(_noted(subject, *places.answer([title])))
 
 
 def _takes(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Route:
@@ -202,7 +195,7 @@ def _takes(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Ro
     scope = folder.type_named(subject.name)
     if scope is None or scope.name != subject.name.rpartition(".")[2]:
         found = [d for d in folder.definitions(subject.name) if d.kind == DefinitionKind.FUNCTION.value]
-        # A longer head is cut where the model repeats it.
+        # A longer head is cut in the list.
         if found and any(len(folder.head(d)) > CODE_CHARS for d in found[: LINES[DEFINED]]):
             return Route(_noted(subject, f"{DEFINED} here:", *numbered(folder.listed(found), LINES[DEFINED])))
         return _listed(asked, subject, folder)
@@ -222,7 +215,7 @@ def _takes(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Ro
                 *numbered(folder.listed(fields), LISTED - 1, 2),
             )
         )
-    bases = ", ".join(f"`{escaped(base)}`" for base in folder.bases(scope))
+    bases = _quoted(folder.bases(scope))
     return Route(
         _noted(subject, *lines, "It defines no constructor" + (f"; it inherits from {bases}." if bases else "."))
     )
@@ -234,7 +227,7 @@ def _members(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> 
         return _card(asked, subject, folder)
     found = folder.members(scope)
     public = sorted(found, key=lambda d: d.name.startswith("_"))
-    bases = ", ".join(f"`{escaped(base)}`" for base in folder.bases(scope))
+    bases = _quoted(folder.bases(scope))
     inherits = [f"It inherits from {bases}."] if bases else []
     place = f"`{escaped(scope.qualified)}` (`{escaped(scope.path)}:{scope.line}`)"
     if not found:
@@ -246,6 +239,10 @@ def _members(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> 
 
 def _rest_named(rest: Sequence[SymbolMatch]) -> list[str]:
     return [f"The others: {_names(rest)}"] if rest else []
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return ", ".join(f"`{escaped(name)}`" for name in names)
 
 
 def _subclasses(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Route:
@@ -271,11 +268,7 @@ def _bases(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Ro
     if scope is None:
         return _card(asked, subject, folder)
     bases = folder.bases(scope)
-    said = (
-        f"It inherits from {', '.join(f'`{escaped(base)}`' for base in bases)}."
-        if bases
-        else "It inherits from no other class."
-    )
+    said = f"It inherits from {_quoted(bases)}." if bases else "It inherits from no other class."
     there = [found for base in bases if (found := folder.type_named(base.rpartition(".")[2]))]
     lines = folder.listed([scope, *there])
     return Route(_noted(subject, said, *numbered(lines, LISTED)))
@@ -311,15 +304,15 @@ def _names(found: Sequence[SymbolMatch]) -> str:
     """Return the names of definitions, each once, as the end of a sentence."""
     names = list(dict.fromkeys(d.name for d in found))
     more = f" and {len(names) - _NAMED} more." if len(names) > _NAMED else "."
-    return ", ".join(f"`{escaped(name)}`" for name in names[:_NAMED]) + more
-
-
-def _explain(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Route:
-    return Route("\n".join([EXPLAINS_NOT, "The nearest places:", _card(asked, subject, folder).answer]))
+    return _quoted(names[:_NAMED]) + more
 
 
 def _beyond(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Route:
-    return Route("\n".join([WORKS_NOT, "The nearest places:", _card(asked, subject, folder).answer]))
+    """Return that this model cannot do it, with the nearest places: definitions, else uses, else names like it."""
+    lead = EXPLAINS_NOT if asked.kind is QuestionKind.EXPLAIN else WORKS_NOT
+    places = folder.occurrences(subject.name)
+    lines = [*places.defined(), *places.used(), *places.tested()] or folder.listed(folder.similar(subject.written))
+    return Route(_noted(subject, lead, *(line.numbered(n) for n, line in enumerate(lines[:NEAREST], 1))))
 
 
 def _noted(subject: AskedName, *lines: str) -> str:
@@ -387,9 +380,7 @@ def _about_files(asked: ParsedQuestion, folder: FolderIndex) -> Route:
     if asked.kind in (QuestionKind.EXPLAIN, QuestionKind.WORK):
         lead = EXPLAINS_NOT if asked.kind is QuestionKind.EXPLAIN else WORKS_NOT
         return Route("\n".join([lead, *_contents(path, folder)]))
-    if is_prose(path):
-        return Route("\n".join(_contents(path, folder)))
-    return Route(calls=(ToolCall(FIND.name, {"pattern": path}),))
+    return Route("\n".join(_contents(path, folder)))
 
 
 def _contents(path: str, folder: FolderIndex) -> list[str]:
@@ -447,13 +438,18 @@ def _about_code(asked: ParsedQuestion, folder: FolderIndex) -> Route | None:
     if away > _SEARCHED and not _EDITS.match(asked.text) and (found := project_files.named(asked.english, folder)):
         return Route(found)
     foreign = asked.english.split() != asked.text.split()
-    if away > 1 - _SEARCHED and not (foreign or _QUESTION.match(asked.text)):
-        return None
     words = _query(asked)
+    # What has only words of the folder and asks for no change is a topic, such as "thread pool".
+    topic = not _EDITS.match(asked.text) and 0 < len(words) <= _TOPIC and all(map(folder.has_word, words))
+    if away > 1 - _SEARCHED and not (foreign or topic or _QUESTION.match(asked.text)):
+        return None
     if not words or (away > _UNSURE and not any(map(folder.has_word, words))):
         return None
-    lead = [EXPLAINS_NOT] if asked.kind is QuestionKind.EXPLAIN or _WHY.match(asked.english) else []
-    return Route("\n".join([*lead, *_search(words, folder)]))
+    if asked.kind is QuestionKind.EXPLAIN or _WHY.match(asked.english):
+        lines = folder.ranked(" ".join(words), NEAREST)
+        if lines:
+            return Route("\n".join([EXPLAINS_NOT, *numbered(lines, NEAREST)]))
+    return Route("\n".join(_search(words, folder)))
 
 
 def _content(asked: ParsedQuestion) -> list[str]:
@@ -470,17 +466,20 @@ def _query(asked: ParsedQuestion) -> list[str]:
 def _search(words: Sequence[str], folder: FolderIndex) -> Iterator[str]:
     """Yield the ranked search's first results, labelled as such, after the words that no file has."""
     missing = [word for word in words if not all(map(folder.has_word, word.split()))]
-    known = [word for word in words if word not in missing]
+    known = " ".join(word for word in words if word not in missing)
     count = len(folder.paths)
+    none = f"None of {count:,} {plural(count, 'file')} has the {plural(len(missing), 'word')} {_quoted(missing)}"
+    if not known:
+        yield f"{none}, so I am not sure where to look. Try the words that the code would use, in English."
+        return
     if missing:
-        named = ", ".join(f"`{escaped(word)}`" for word in missing)
-        yield f"None of {count:,} {plural(count, 'file')} has the {plural(len(missing), 'word')} {named}."
-    lines = folder.ranked(" ".join(known), RESULTS) if known else []
-    if lines:
-        yield f"Search results for “{escaped(' '.join(known))}”, best first:"
-        yield from numbered(lines, RESULTS)
-    elif known:
-        yield f"No search results for “{escaped(' '.join(known))}” in {count:,} {plural(count, 'file')}."
+        yield f"{none}."
+    lines = folder.ranked(known, RESULTS)
+    if not lines:
+        yield f"No search results for “{escaped(known)}” in {count:,} {plural(count, 'file')}."
+        return
+    yield f"Search results for “{escaped(known)}”, best first:"
+    yield from numbered(lines, RESULTS)
 
 
 def _family(asked: ParsedQuestion, folder: FolderIndex) -> str:
@@ -543,7 +542,7 @@ def _rename(asked: ParsedQuestion, message: UserMessage, folder: FolderIndex) ->
     if asked.files:
         paths = [path for path in asked.files if path in {hit.path for hit in code}][:1] or list(asked.files[:1])
     elif len(defining) > 1:
-        named = ", ".join(f"`{escaped(path)}`" for path in defining[:RESULTS])
+        named = _quoted(defining[:RESULTS])
         return Route(
             f"I changed nothing: {len(defining)} files define `{escaped(old)}`: {named}."
             f" Say in which one: rename {old} to {new} in {escaped(defining[0])}"
@@ -573,7 +572,7 @@ ROUTES = (
     Look(QuestionKind.FAMILY, _subclasses),
     Look(QuestionKind.BASES, _bases),
     Look(QuestionKind.CONCEPT, _card),
-    Look(QuestionKind.EXPLAIN, _explain),
+    Look(QuestionKind.EXPLAIN, _beyond),
     Look(QuestionKind.WORK, _beyond),
 )
 """By the kind of a question about a name; of any other kind, it gets a card."""
