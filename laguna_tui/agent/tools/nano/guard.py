@@ -186,7 +186,7 @@ class NanoGuard(Guard):
 
     @property
     def final(self) -> bool:
-        """See `Guard`: the model was trained to repeat one list, what a file defines, and that an edit was made or failed."""
+        """See `Guard`: the model was trained to repeat one list, what a file defines, and that an edit was made."""
         looked_up = self._last in (search.SEARCH.name, find.FIND.name)
         return (
             self._shown
