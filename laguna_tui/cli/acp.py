@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " editor starts this command; --print shows how to configure it."
     )
     what = f"print an editor's configuration and exit: {', '.join(EDITORS)}"
-    parser.add_argument("--print", dest="editor", choices=EDITORS, metavar="EDITOR", help=what)
+    parser.add_argument("--print", dest="configured_editor", choices=EDITORS, metavar="EDITOR", help=what)
     add_session_options(parser, nested=True)
     parser.set_defaults(run=run)
 
@@ -36,10 +36,10 @@ def run(arguments: argparse.Namespace) -> int:
         UserError: The settings are wrong, or the package is missing.
     """
     chosen = chosen_settings(arguments)
-    if arguments.editor is not None:
+    if arguments.configured_editor is not None:
         flags = Settings().merged(chosen).flags()
         command = shutil.which("laguna-tui") or "laguna-tui"
-        entry, where = editor_entry(arguments.editor, command, ["acp", *flags])
+        entry, where = editor_entry(arguments.configured_editor, command, ["acp", *flags])
         sys.stderr.write(f"# {where}:\n")
         sys.stdout.write(f"{entry}\n")
         return 0

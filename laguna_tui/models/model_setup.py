@@ -139,12 +139,12 @@ class ModelSetup:
         if offer.ready:
             return f"{offer.title}, a larger model, is downloaded: F8 switches to it"
         if not offer.memory:
-            return f"For a larger model this machine has too little memory: {offer.why} F8 has details"
+            return f"For a larger model this machine has too little memory: {offer.why} F8 has details."
         speed = "" if offer.rate is None else f" Expected speed: about {units.rate(offer.rate)}."
         need = f"a download of {size(offer.size or 0)} and {memory(offer.memory)} of memory"
         slow = _TOO_SLOW if offer.why.endswith(_TOO_SLOW) else ""
         return (
-            f"A larger model, {offer.title}, needs {need}. {offer.why.removesuffix(slow)}{speed}{slow} F8 has details"
+            f"A larger model, {offer.title}, needs {need}. {offer.why.removesuffix(slow)}{speed}{slow} F8 has details."
         )
 
     def fits(self, name: str, width: int) -> list[str]:

@@ -38,5 +38,5 @@ def _variants(cost: Cost, size: int) -> tuple[list[str], str]:
         return [f"breaks the cache: {again}{long}", f"{again}{long}", f"{again}{short}"], WARNING
     if cost.cached is None:
         return [f"about {count(cost.new)} tokens", f"{count(cost.new)} tokens"], MUTED
-    plain = f"{count(cost.new)} new, {count(cost.cached)} cached"
+    plain = f"{count(cost.new)} new tokens, {count(cost.cached)} cached"
     return [f"{plain}{long}", f"{plain}{short}", f"{count(cost.new)} new{short}"], MUTED

@@ -163,7 +163,8 @@ def applied_sentence(result: "UndoResult") -> str:
     first, count = min(result.points, key=lambda point: point.number), len(result.points)
     title = f"“{crop(sanitize_line(first.title), _TITLE_CELLS)}”"
     named = title if count == 1 else f"{count} messages, from {title} on"
-    return f"{_DONE[result.kind]}: {named}. {_outcome(result)}"
+    back = "" if result.kind == "redo" else " /redo brings it back."
+    return f"{_DONE[result.kind]}: {named}. {_outcome(result)}{back}"
 
 
 def _outcome(result: "UndoResult") -> str:

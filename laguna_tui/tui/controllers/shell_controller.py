@@ -72,7 +72,8 @@ class ShellController(Controller):
             else:
                 prompt.replace_text(sanitize(text).removesuffix("\n"))
 
-        self.leave_screen(run)
+        # After the keys that were typed before: they are in the queue of the input.
+        prompt.call_later(self.leave_screen, run)
         prompt.focus()
 
     def leave_screen(self, run: Callable[[], None]) -> None:

@@ -31,10 +31,10 @@ def short_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("cost", "room", "words"),
     [
-        (CHEAP, 74, "412 new, 38,100 cached, about 0.3 s"),
-        (CHEAP, 34, "412 new, 38,100 cached, 0.3 s"),
+        (CHEAP, 74, "412 new tokens, 38,100 cached, about 0.3 s"),
+        (CHEAP, 37, "412 new tokens, 38,100 cached, 0.3 s"),
         (CHEAP, 20, "412 new, 0.3 s"),
-        (UNKNOWN, 74, "412 new, 38,100 cached"),
+        (UNKNOWN, 74, "412 new tokens, 38,100 cached"),
         (BREAKING, 74, "breaks the cache: 12,400 tokens again, about 4 s"),
         (BREAKING, 34, "12,400 tokens again, about 4 s"),
         (TOO_MUCH, 74, "does not fit: 52,000 tokens, the context has 8,192"),
@@ -73,7 +73,7 @@ async def test_it_stands_in_the_border_while_there_is_something_to_send() -> Non
     async with running(prompting(PlayedSession(), costs=costs)) as (app, pilot):
         await ready(app, pilot)
         await pilot.press(*"hello")
-        await until(pilot, lambda: "4 new, 38,100 cached, about 0.3 s" in screen(app))
+        await until(pilot, lambda: "4 new tokens, 38,100 cached, about 0.3 s" in screen(app))
         await pilot.press("ctrl+c")
         assert "cached" not in screen(app)
 

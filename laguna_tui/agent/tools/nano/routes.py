@@ -84,6 +84,7 @@ _FAMILIES = {
     r"warnings?": r"Warning$",
 }
 _SUFFIX_WORD = re.compile(r"[^\W\d_]{3,}")
+_LIST_END = re.compile(r"^((?:\d+\. |and \d).*\n)(?!\d+\. |and \d)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +113,11 @@ def route(text: str, earlier: Callable[[], Sequence[str]], services: ToolService
         return None
     asked = read(text, folder)
     found = _rename(asked, message, folder) or _routed(asked, message, earlier, folder)
-    if found is None or folder.complete or not found.answer:
+    if found is None or not found.answer:
         return found
-    return Route(f"{found.answer}\n{STILL_INDEXING}")
+    answer = found.answer if folder.complete else f"{found.answer}\n{STILL_INDEXING}"
+    # In Markdown a line right after a list belongs to its last item.
+    return Route(_LIST_END.sub(r"\1\n", answer))
 
 
 def _routed(

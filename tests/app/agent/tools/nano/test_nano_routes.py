@@ -81,14 +81,14 @@ ANSWERS = {
         "Nothing is called `giftcart` here; the nearest name is `GiftCart`.\n"
         "Defined here:\n1. `GiftCart shop/cart.py:19` `class GiftCart(Cart):`"
     ),
-    "what does Cart take": f"Defined here:\n1. {CART}\nIts constructor:\n2. {CONSTRUCTOR}",
+    "what does Cart take": f"Defined here:\n1. {CART}\n\nIts constructor:\n2. {CONSTRUCTOR}",
     "what do I pass to GiftCart?": (
-        "Defined here:\n1. `GiftCart shop/cart.py:19` `class GiftCart(Cart):`\n"
+        "Defined here:\n1. `GiftCart shop/cart.py:19` `class GiftCart(Cart):`\n\n"
         f"The constructor that it inherits:\n2. {CONSTRUCTOR}"
     ),
     "which methods does GiftCart have": (
         "`GiftCart` (`shop/cart.py:19`) has 1 member:\n"
-        "1. `wrap_present shop/cart.py:20` `def wrap_present(self):`\nIt inherits from `Cart`."
+        "1. `wrap_present shop/cart.py:20` `def wrap_present(self):`\n\nIt inherits from `Cart`."
     ),
     "who subclasses Cart": "1 class inherits from `Cart`:\n1. `GiftCart shop/cart.py:19` `class GiftCart(Cart):`",
     "which exceptions are there?": (
@@ -159,7 +159,7 @@ def test_a_name_of_an_earlier_question_is_meant_by_a_pronoun_or_an_ellipsis_alon
 
 def test_of_two_names_each_is_answered_and_of_two_questions_both(shop):
     both = shop("where are Cart and NoStock defined?")
-    assert [line for line in both.splitlines() if line[0].isdigit()] == [
+    assert [line for line in both.splitlines() if line[:1].isdigit()] == [
         f"1. {CART}",
         "1. `NoStock shop/errors.py:5` `class NoStock(ShopError):`",
     ]
