@@ -42,7 +42,7 @@ def script(name: str, folder: Path) -> Sequence[Turn]:
         return tidied(folder)
     return {
         "tests": [
-            say("I run them.", call("shell", cmd="python3 -m pytest -q tests/app/base")),
+            say("I run them.", call("shell", cmd="python3 -m pytest -q tests/app/base/test_text.py")),
             "The tests pass.",
         ],
         "danger": [say("I remove the build folders.", call("shell", cmd="rm -rf build dist")), "They are gone."],
