@@ -67,8 +67,7 @@ def environment(home: Path) -> dict[str, str]:
     """Return the variables of a newcomer: an empty home, a terminal with colours, a known editor."""
     return {
         "HOME": str(home),
-        # This Python first: the tests that the scripted model runs need its packages.
-        "PATH": os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]]),
+        "PATH": os.environ["PATH"],
         "PYTHONPATH": str(TOP),
         "TERM": "xterm-256color",
         "COLORTERM": "truecolor",

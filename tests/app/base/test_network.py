@@ -179,8 +179,12 @@ def walked(lines: dict[str, list[str]], environment: dict[str, str], folder: Pat
     return codes, log.read_text().splitlines()
 
 
+ON_LOOPBACK = {"models others"}
+"""What asks the ports of this machine only, offline too."""
+
+
 def test_every_command_is_walked(files, tmp_path):
-    assert commands(files, tmp_path).keys() == LEAVES.keys()
+    assert commands(files, tmp_path).keys() | ON_LOOPBACK == LEAVES.keys()
 
 
 SLOW = ("bench", "eval", "selfcheck")
@@ -242,6 +246,8 @@ def test_the_tui_connects_only_online(files, home, tmp_path, way):
         child.expect(b"Offline" if way != "online" else b"download it")
         child.send(b"\r")
         if way == "online":
+            child.expect(b"back")
+            child.send(b"y")
             child.expect(b"stopped|cannot be reached")
         else:
             child.send(b"pxd")
