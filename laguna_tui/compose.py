@@ -199,21 +199,26 @@ def _own_keys() -> "OwnKeys | None":
 
 
 def run_plain(
-    settings: Settings, folder: Path, *, named: bool, question: str = "", resume: str = "", given: Collection[str] = ()
+    settings: Settings,
+    folder: Path,
+    *,
+    named: bool,
+    question: str = "",
+    resume: str | None = None,
+    given: Collection[str] = (),
 ) -> int:
     """Chat in plain lines on stdin and stdout until the user leaves; arguments as for `run_tui`."""
     from laguna_tui.headless.plain_chat import PlainChat
 
     holds_more = "" if named else too_wide_reason(folder)
     opened = SessionOptions(cache=cache_dir(), holds_more=holds_more, rules=rules_path())
-    session = Session(settings, folder, state_dir(), opened, resume=resume, given=given)
+    session = Session(settings, folder, state_dir(), opened, resume=resume or "", given=given)
     try:
         chat = PlainChat(session, sys.stdin.fileno(), sys.stdout)
         for warning in session.open(lambda progress: None).warnings:
             chat.say(warning)
-        chat.run(question)
-        if session.sessions.open_id:
-            chat.say(f"To resume later: laguna-tui --resume {session.sessions.open_id}")
+        # Without an ID the user chooses, as in the TUI.
+        chat.run("/resume" if resume == "" else question)
     except EngineError as error:
         return _complain(error, ExitCode.MODEL)
     finally:

@@ -276,7 +276,7 @@ def _plain_here(arguments: argparse.Namespace) -> int:
         folder,
         named=arguments.folder is not None,
         question=arguments.first_message,
-        resume=chosen_session(arguments, folder) or "",
+        resume=chosen_session(arguments, folder),
         given=given_settings(arguments),
     )
 

@@ -13,9 +13,11 @@ from laguna_tui.base.events import AgentEvent, AnswerCorrected, StepFinished, Tu
 from laguna_tui.base.permission_request import Mode
 from laguna_tui.base.text import sanitize, sanitize_line
 from laguna_tui.base.turn_figures import TurnFigures
+from laguna_tui.base.units import plural
 from laguna_tui.headless.terminal_approver import TerminalApprover
 from laguna_tui.headless.text_output import text_writer
 from laguna_tui.session.session import Session
+from laguna_tui.store.session_summary import SessionSummary
 
 _POLL_S = 0.1
 _READ_BYTES = 4096
@@ -24,11 +26,14 @@ _HELP = """Type a message and press Enter. Questions are answered with one of th
 /btw QUESTION  ask something that is not part of the conversation afterwards
 /mode MODE     ask, accept-edits, plan or auto: what is done without asking
 /new           start a new chat
+/resume        list the saved sessions of this folder; with an ID: continue one
 /quit          leave; so does the end of the input
 Ctrl-C stops the answer."""
 _MODE = "The mode is {mode}. There are: ask, accept-edits, plan, auto."
 _UNKNOWN = "There is no command {name} here. /help lists them."
 _STOPPED = "The answer was stopped."
+_NO_SESSIONS = "There is no saved session of this folder."
+_LISTED = 10
 
 
 class LineInput:
@@ -91,6 +96,10 @@ class WholeLines:
             self.write("\n")
 
 
+def _summary(session: SessionSummary) -> str:
+    return f"“{sanitize_line(session.title)}”, {session.turns:,} {plural(session.turns, 'message')}"
+
+
 class _Approver(TerminalApprover):
     """Asks in the lines of the chat."""
 
@@ -111,24 +120,28 @@ class PlainChat:
         """Read from a descriptor and write to `out`; approvals are asked there from now on."""
         self._session = session
         self._lines, self._out = LineInput(descriptor), WholeLines(out)
+        self._has_asked = False
         session.permissions.use_approver(_Approver(self._lines, descriptor, self._out))
 
     def run(self, message: str = "") -> None:
-        """Chat until the user leaves.
+        """Chat until the user leaves, and say how to resume what was asked.
 
-        message: the first message; empty for none.
+        message: the first message or command; empty for none.
         """
         self.say(f"{self._session.title} answers questions about {self._session.folder.path}. /help lists commands.")
         while message != "/quit":
             if message.startswith("/"):
                 self._command(message)
             elif message:
+                self._has_asked = True
                 self._show(self._session.chat.ask, message)
             self._out.ask(_PROMPT)
             line = self._lines.line()
             if line is None:
                 break
             message = line
+        if self._has_asked and self._session.sessions.open_id:
+            self.say(f"To resume later: laguna-tui --resume {self._session.sessions.open_id}")
 
     def say(self, text: str) -> None:
         """Write a sentence on a line of its own."""
@@ -143,7 +156,10 @@ class PlainChat:
                     self.say(_HELP)
                 case "/new":
                     self._session.chat.new_chat()
+                    self._has_asked = False
                     self.say("A new chat begins.")
+                case "/resume":
+                    self._resume(rest)
                 case "/btw" if rest:
                     self._show(self._session.chat.side_answer, rest)
                 case "/mode":
@@ -156,6 +172,21 @@ class PlainChat:
             self.say(str(error))
         except ValueError:
             self.say(_MODE.format(mode=self._session.permissions.mode.value))
+
+    def _resume(self, session: str) -> None:
+        """Continue a saved session; without one, list those of this folder."""
+        sessions = self._session.sessions
+        if session:
+            sessions.resume(session, lambda progress: None)
+            self._has_asked = False
+            if (current := sessions.current) is not None:
+                self.say(f"Resumed: {_summary(current)}.")
+        elif saved := sessions.list()[:_LISTED]:
+            for each in saved:
+                self.say(f"{each.id}  {_summary(each)}")
+            self.say("/resume ID continues one of them.")
+        else:
+            self.say(_NO_SESSIONS)
 
     def _show(self, begin: Callable[[str], Iterator[AgentEvent]], message: str) -> None:
         """Write the events of a turn or of a side answer."""

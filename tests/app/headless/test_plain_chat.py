@@ -17,13 +17,13 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def chatted(folder: Path, script: Script | list, typed: str, first: str = "") -> str:
+def chatted(folder: Path, script: Script | list, typed: str, first: str = "", state: Path | None = None) -> str:
     """What a chat writes that is given these lines."""
     reading, writing = os.pipe()
     os.write(writing, typed.encode())
     os.close(writing)
     out = io.StringIO()
-    with closing(scripted_session(folder, script, context=8192, thinking=False)) as session:
+    with closing(scripted_session(folder, script, context=8192, thinking=False, state=state)) as session:
         session.open(lambda progress: None)
         PlainChat(session, reading, out).run(first)
     os.close(reading)
@@ -56,6 +56,18 @@ def test_commands(folder: Path) -> None:
     assert "> There is no command /nope here. /help lists them.\n" in shown
     assert "> A new chat begins.\n" in shown
     assert "lost" not in shown
+
+
+def test_a_saved_session_is_listed_and_resumed_and_named_at_the_end_if_something_was_asked(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    state = tmp_path_factory.mktemp("state")
+    assert "To resume later" not in chatted(folder, [], "/resume\n/quit\n", state=state)
+    session = chatted(folder, ["Hello."], "hi there\n", state=state).split("laguna-tui --resume ")[1].strip()
+    shown = chatted(folder, [], f"/resume\n/resume {session}\n/resume nope\n/quit\n", state=state)
+    assert f"> {session}  “hi there”, 1 message\n/resume ID continues one of them.\n" in shown
+    assert "> Resumed: “hi there”, 1 message.\n" in shown
+    assert "To resume later" not in shown
 
 
 def test_a_line_is_written_once_it_is_whole() -> None:
