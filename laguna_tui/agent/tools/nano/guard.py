@@ -178,7 +178,7 @@ class NanoGuard(Guard):
             if result.shown:
                 # The result's own words are for the model, which was trained to repeat them.
                 self._shown = True
-                self._expected = f"{result.shown} Nothing was changed."
+                self._expected = result.shown
         if call.name == edit.NAME:
             self._edits += 1
             self._edited = f"{self._edited}\n{self._expected}".strip()
