@@ -6,6 +6,7 @@ Everything that a rule forbids to be read is left out, and code comes before cop
 import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import permutations
 
 from laguna_tui.agent.tool_run import ToolRun
 from laguna_tui.agent.tools.base.result_lines import NO_SYMBOL, read_lines, shortened
@@ -218,6 +219,13 @@ class FolderIndex:
                 code = tidy(code) if unit.name else code
                 lines.append(ListedLine(unit.title if unit.name else NO_SYMBOL, unit.path, number, self.code(code)))
         return lines
+
+    def called(self, words: Sequence[str]) -> list[SymbolMatch]:
+        """Return the definitions whose name is two of some words together, or one of them in capitals."""
+        pairs = [name for pair in permutations(words, 2) for name in self._foldings.get(folded("".join(pair)), [])]
+        alone = [name for word in words for name in self._foldings.get(folded(word), []) if name.isupper()]
+        found = self._codebase.named(list(dict.fromkeys([*pairs, *alone])))
+        return [d for d in self._shown(found) if not _aside(d.path)]
 
     def listed(self, found: Iterable[SymbolMatch]) -> list[ListedLine]:
         """Return definitions as lines, with their heads."""

@@ -46,6 +46,8 @@ _SEARCHED = 0.35
 _SURE_TALK, _CERTAIN = 0.6, 0.98
 """Small talk; without certainty, it must not have words of the folder."""
 _SUBJECTS = 3
+_CALLED = 2
+"""Search results that are there for their name alone."""
 _TOPIC = 6
 """Words of a topic that is looked for; a longer text is no topic."""
 _EVERYWHERE = re.compile(
@@ -161,9 +163,10 @@ def _about_names(asked: ParsedQuestion, folder: FolderIndex) -> Route:
 
 
 def _about_name(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Route:
-    answer = _BY_KIND.get(asked.kind)
-    if answer is None or asked.sureness < _UNSURE:
-        answer = _card if asked.kind is not QuestionKind.WORK else _beyond
+    answer = _BY_KIND.get(asked.kind, _card)
+    looks_up = _QUESTION.match(asked.english) and not _WHY.match(asked.english)
+    if looks_up if asked.kind is QuestionKind.WORK else asked.sureness < _UNSURE:
+        answer = _card
     return answer(asked, subject, folder)
 
 
@@ -477,12 +480,14 @@ def _search(words: Sequence[str], folder: FolderIndex) -> Iterator[str]:
         return
     if missing:
         yield f"{none}."
-    lines = folder.ranked(known, RESULTS)
+    lines = folder.listed(folder.called(known.split())[:_CALLED])
+    there = {(line.path, line.line) for line in lines}
+    lines += [line for line in folder.ranked(known, RESULTS) if (line.path, line.line) not in there]
     if not lines:
         yield f"No search results for “{escaped(known)}” in {count:,} {plural(count, 'file')}."
         return
     yield f"Search results for “{escaped(known)}”, best first:"
-    yield from numbered(lines, RESULTS)
+    yield from numbered(lines[:RESULTS], RESULTS)
 
 
 def _family(asked: ParsedQuestion, folder: FolderIndex) -> str:

@@ -33,6 +33,8 @@ ABOUT_NAMES = frozenset(
 _TOKEN = re.compile(r"(?<!['’\w.])[^\W\d]\w*(?:(?:\.|::)[^\W\d]\w*)*(?P<call>\(\))?(?!['’](?!s\b)\w|\w)")
 _IDEOGRAPH = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _SCRIPTS = re.compile(rf"(?<=[{_IDEOGRAPH}])(?=[A-Za-z_`])|(?<=[A-Za-z0-9_)`])(?=[{_IDEOGRAPH}])")
+_ACRONYM_WORD = re.compile(r"[A-Z]{2}[a-z]{3}")
+"""As in HTTPServer; unlike URLs."""
 _ABBREVIATIONS = frozenset({"e.g", "i.e", "a.k.a", "u.a", "z.b"})
 _PRONOUN = re.compile(
     r"\b(?:it|its|it's|they|them|those|that one|the same|this one|es|sie|ihn|davon|dafür|dessen)\b|它|那个"
@@ -191,7 +193,7 @@ def _strength(name: str, text: str, match: re.Match[str]) -> int:
     """Return how surely a word is a name, by how it is written and where it stands."""
     if name.lower() in _ABBREVIATIONS:
         return _PLAIN
-    if match["call"] or "." in name or name[0] == "_" or looks_like_code(name):
+    if match["call"] or "." in name or name[0] == "_" or looks_like_code(name) or _ACRONYM_WORD.search(name):
         return _SURE
     begins = text[: match.start()].rstrip()[-1:] in ("", *".?!:")
     return _LIKELY if name[0].isupper() and name != "I" and not begins and name.lower() not in ASKING else _PLAIN
