@@ -267,7 +267,7 @@ class AnswerCorrected(Tagged, frozen=True):
     @property
     def sentence(self) -> str:
         """What the user is told."""
-        return "the model made a mistake while it copied this result, so you see the result itself"
+        return "the model miscopied this, so you see the result of its tool"
 
 
 class AnsweredFromIndex(Tagged, frozen=True):
