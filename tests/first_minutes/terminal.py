@@ -100,7 +100,8 @@ class Terminal:
         width, height = self.width * _CELL_W, self.height * _CELL_H + 6
         parts = [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" width="{width:.0f}" '
-            f'font-family="Menlo,Consolas,DejaVu Sans Mono,monospace" font-size="{_FONT}" xml:space="preserve">',
+            f'font-family="Menlo,Consolas,DejaVu Sans Mono,monospace" font-size="{_FONT}">',
+            "<style>text{white-space:pre}</style>",
             f'<rect width="100%" height="100%" fill="{_PAPER}"/>',
         ]
         for row, line in enumerate(rows):
@@ -127,10 +128,12 @@ def _drawn(line: Text, row: int) -> list[str]:
         x, y = column * _CELL_W, row * _CELL_H
         if paper != _PAPER:
             boxes.append(f'<rect x="{x:.1f}" y="{y}" width="{width * _CELL_W:.1f}" height="{_CELL_H}" fill="{paper}"/>')
-        if text.strip():
+        words = text.strip()
+        if words:
+            x += Text(text[: len(text) - len(text.lstrip())]).cell_len * _CELL_W
             bold = ' font-weight="bold"' if style.bold else ""
-            size = f' textLength="{width * _CELL_W:.1f}"'
-            parts.append(f'<text x="{x:.1f}" y="{y + _FONT}" fill="{ink}"{bold}{size}>{escape(text)}</text>')
+            length = f' textLength="{Text(words).cell_len * _CELL_W:.1f}"'
+            parts.append(f'<text x="{x:.1f}" y="{y + _FONT}" fill="{ink}"{bold}{length}>{escape(words)}</text>')
         column += width
     return boxes + parts
 
@@ -141,7 +144,7 @@ def _runs(line: Text) -> list[tuple[str, Style]]:
     runs = []
     for start, end in pairwise(ends):
         styles = [span.style for span in line.spans if span.start <= start and end <= span.end]
-        runs.append((line.plain[start:end], Style.combine([s for s in styles if isinstance(s, Style)])))
+        runs.append((line.plain[start:end], sum((s for s in styles if isinstance(s, Style)), Style())))
     return runs
 
 
