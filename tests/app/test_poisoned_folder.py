@@ -38,6 +38,7 @@ COMMANDS = {
     "models download": ("models", "download", "xs-2.1"),
     "models verify": ("models", "verify"),
     "models remove": ("models", "remove", "xs-2.1"),
+    "models others": ("models", "others"),
     "models path": ("models", "path", "nano"),
     "models convert": ("models", "convert", ".", "{out}/converted.gguf"),
     "fit": ("fit",),

@@ -62,6 +62,6 @@ def test_after_an_abort_the_others_are_answered(tiny_model_path):
     assert message.endswith("send this one once more, and report the message if it appears again.")
     assert (told["lost"], told["fresh"]) == (True, False)
     assert [sentence.partition(",")[0] for sentence in told["said"]] == [
-        "llama.cpp stopped on a failed check",
+        "llama.cpp stopped on a failed check. Opening the model again …",
         "The model is open again.",
     ]

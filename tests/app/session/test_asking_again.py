@@ -38,10 +38,11 @@ def test_ask_resumes_the_last_session_and_adds_to_it(place, capsys):
         assert not (place.project / "b.txt").exists()
 
 
-def test_a_plain_ask_saves_nothing(place, capsys):
-    code, said = run(capsys, place.model(["Hello."]), "ask", "hello")
-    assert (code, said.out.strip()) == (0, "Hello.")
-    assert place.saved == []
+def test_only_the_last_plain_ask_is_saved(place, capsys):
+    for _ in range(2):
+        code, said = run(capsys, place.model(["Hello."]), "ask", "hello")
+        assert (code, said.out.strip()) == (0, "Hello.")
+        assert len(place.saved) == 1
 
 
 def test_ask_resumes_by_title_from_another_folder(place, capsys, tmp_path, monkeypatch):

@@ -114,6 +114,9 @@ def route(text: str, earlier: Callable[[], Sequence[str]], services: ToolService
     if run.cancelled():
         return None
     asked = read(text, folder)
+    if not folder.complete and asked.kind in ABOUT_NAMES:
+        # The model's tools read all files instead.
+        return None
     found = _rename(asked, message, folder) or _routed(asked, message, earlier, folder)
     if found is None or not found.answer:
         return found
