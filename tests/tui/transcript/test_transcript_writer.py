@@ -191,7 +191,7 @@ def test_an_answer_that_was_corrected_is_followed_by_a_note() -> None:
     corrected = AnswerCorrected("Defined nowhere.")
     chat.hear(TextDelta("Defined here:"), TextDelta(" `a.py:1`"), corrected, TurnFinished(TurnEnd.ANSWERED))
     assert chat.kinds() == [AnswerEntry, NoticeEntry]
-    assert corrected.sentence in chat.rows()[-1]
+    assert corrected.sentence in " ".join(" ".join(chat.rows()).split())
     assert "nowhere" not in "".join(chat.rows())
 
 
