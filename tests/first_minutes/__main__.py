@@ -67,7 +67,7 @@ def environment(home: Path) -> dict[str, str]:
     """Return the variables of a newcomer: an empty home, a terminal with colours, a known editor."""
     return {
         "HOME": str(home),
-        "PATH": os.environ["PATH"],
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "PYTHONPATH": str(TOP),
         "TERM": "xterm-256color",
         "COLORTERM": "truecolor",

@@ -43,7 +43,7 @@ def script(name: str, folder: Path) -> Sequence[Turn]:
     return {
         "tests": [
             say("I run them.", call("shell", cmd="python3 -m pytest -q tests/app/base/test_text.py")),
-            "The row above shows how they ended.",
+            lambda seen: "The tests pass." if '"exit_code": 0' in seen.result else "The tests fail; see the output.",
         ],
         "danger": [say("I remove the build folders.", call("shell", cmd="rm -rf build dist")), "They are gone."],
         "plan": [say(think("First a plan."), PLAN), "Done."],

@@ -79,6 +79,8 @@ class Task:
 
 
 LONG = "\n".join(f"line {number}: the import takes {number} ms too long" for number in range(120))
+ABSENT = "".join(("Payment", "Gateway"))
+"""A name that no file has, this one included."""
 RENAME = "rename injection_size to injection_bytes in engine/laguna_engine/draft/dflash_graph.py"
 
 TASKS = (
@@ -91,7 +93,7 @@ TASKS = (
     Task("concept", "find code by what it does", [sees(READY), asks("where do we retry a download?")]),
     Task("language", "ask in German", [sees(READY), asks("wo ist StreamParser definiert?")]),
     Task("typo", "ask with a slip in the name", [sees(READY), asks("where is StreamPaser defined?")]),
-    Task("absent", "ask for something that is not there", [sees(READY), asks("where is PaymentGateway defined?")]),
+    Task("absent", "ask for something that is not there", [sees(READY), asks(f"where is {ABSENT} defined?")]),
     Task("follow-up", "ask on about the same thing",
          [sees(READY), asks("where is sanitize_line defined?"), asks("and its tests?")]),
     Task("too-much", "ask what the demo model cannot do", [sees(READY), asks("why is StreamParser so slow?")]),
@@ -107,7 +109,8 @@ TASKS = (
     Task("decline", "decline a change", [sees(READY), asks(RENAME), presses("n")]),
     Task("undo", "take the change back", [sees(READY), asks(RENAME), presses("y"), asks("/undo")]),
     Task("diff", "see what has changed", [sees(READY), asks(RENAME), presses("y"), asks("/diff")]),
-    Task("hunks", "accept a part of a change", [sees(SCRIPTED), asks("tidy up"), presses("h", "y")], script="hunks"),
+    Task("hunks", "accept a part of a change",
+         [sees(SCRIPTED), asks("tidy up"), presses("h", "y", "n", "y")], script="hunks"),
     Task("command", "let it run the tests", [sees(SCRIPTED), asks("run the tests"), presses("y")], script="tests"),
     Task("danger", "notice a dangerous command", [sees(SCRIPTED), asks("clean up")], script="danger"),
     Task("plan", "have it plan first",
@@ -121,6 +124,6 @@ TASKS = (
          [sees(READY), asks("where is StreamParser defined?"), asks("who calls sanitize_line?"),
           presses("Escape", "Escape")]),
     Task("resume", "find an earlier session", [sees(READY), asks("where is StreamParser defined?"), presses("C-s")]),
-    Task("model", "choose a better model", [sees(READY), presses("F8"), sees("tok/s")]),
+    Task("model", "choose a better model", [sees(READY), presses("F8"), sees("Licence")]),
     Task("speed", "see how fast it is", [sees(READY), asks("who calls sanitize_line?"), presses("F2", "F4")]),
 )  # fmt: skip

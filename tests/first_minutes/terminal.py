@@ -26,6 +26,9 @@ SETTLED_S = 0.7
 BUSY = "◌"
 """The app's sign for work."""
 
+ASKING = "waiting for you"
+"""What it says beside that sign while a question is open."""
+
 LEAVING_S = 20
 """How long the app may take to end when its terminal is closed."""
 
@@ -90,7 +93,7 @@ class Terminal:
         deadline, seen, since = time.monotonic() + LIMIT_S, "", time.monotonic()
         while time.monotonic() < deadline and time.monotonic() - since < SETTLED_S:
             now = self.text()
-            if now != seen or BUSY in now:
+            if now != seen or (BUSY in now and ASKING not in now):
                 seen, since = now, time.monotonic()
             time.sleep(0.1)
 

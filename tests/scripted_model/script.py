@@ -367,11 +367,16 @@ _RECOGNISED = 4
 
 def _markup(turn: Turn, *, thinking: bool) -> list[Markup | Content | Hold]:
     """A turn as the model writes it behind `<think>` or `</think>`."""
-    thoughts = "\n".join(part.text for part in turn.parts if isinstance(part, Think)) if thinking else ""
-    parts: list[Markup | Content | Hold] = [Markup("\n"), Content(thoughts), Markup("\n</think>")] if thoughts else []
-    if thinking and not thoughts:
-        parts.append(Markup("</think>"))
-    for part in turn.parts:
+    last = max((at for at, part in enumerate(turn.parts, 1) if isinstance(part, Think)), default=0)
+    parts: list[Markup | Content | Hold] = []
+    if thinking:
+        for part in turn.parts[:last]:
+            if isinstance(part, Think):
+                parts += [Markup("\n"), Content(part.text)]
+            elif isinstance(part, Hold):
+                parts.append(part)
+        parts.append(Markup("\n</think>" if last else "</think>"))
+    for part in turn.parts[last:]:
         match part:
             case str():
                 parts += [Markup("\n"), Content(part)]

@@ -247,16 +247,19 @@ async def test_thinking_and_calls_open_by_key_and_by_click(chat, tmp_path: Path)
 
 
 async def test_enter_in_the_empty_input_ends_the_thinking(chat) -> None:
-    thoughts = " ".join(f"word {number}," for number in range(900))
-    async with running(chat(say(think(thoughts), "Here it is."), thinking=True)) as (app, pilot):
+    thoughts = " ".join(f"word {number}," for number in range(20))
+    gate = threading.Event()
+    said = say(think(thoughts), hold(gate), think("word 900"), "Here it is.")
+    async with running(chat(said, thinking=True, speculation="off")) as (app, pilot):
         await ready(app, pilot)
         await pilot.press(*"go", "enter")
         await until(pilot, lambda: "thinking …  Enter: answer now" in transcript(app))
         await pilot.press("enter")
+        gate.set()
         await ready(app, pilot)
         assert "You ended the thinking." in transcript(app)
         assert "Here it is." in transcript(app)
-        assert "word 899" not in "".join(entry.source() for entry in app.document.entries)
+        assert "word 900" not in "".join(entry.source() for entry in app.document.entries)
         await pilot.press(*"/answer", "enter")
         await until(pilot, lambda: "The model is not thinking now." in screen(app))
 
