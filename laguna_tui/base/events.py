@@ -12,7 +12,7 @@ from laguna_engine.events import Cause, DrafterFailed, Prefill, Round, Source, S
 from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.permission_request import PermissionAnswer, PermissionRequest
 from laguna_tui.base.stored_json import Tagged
-from laguna_tui.base.units import plural
+from laguna_tui.base.units import duration, plural
 
 
 class TurnEnd(Enum):
@@ -282,7 +282,7 @@ class AnsweredFromIndex(Tagged, frozen=True):
     @property
     def sentence(self) -> str:
         """What the user is told."""
-        return f"from the index in {max(round(self.seconds * 1000), 1):,} ms; no model wrote this"
+        return f"from the index in {duration(self.seconds)}; no model wrote this"
 
 
 class Compacting(Tagged, frozen=True):
