@@ -33,6 +33,7 @@ class SetupOffer:
         name: Of the model.
         title: Name to show.
         recommended: Whether it suits this machine.
+        slow: Whether its answers would come slower than they are read; False if unknown.
         why: A sentence about how it runs here, or why it does not suit this machine.
         details: How it would be opened and why, a sentence each.
         memory: Bytes of memory that it takes while it is open; 0 if unknown.
@@ -51,6 +52,7 @@ class SetupOffer:
     name: str
     title: str
     recommended: bool = True
+    slow: bool = False
     why: str = ""
     details: tuple[str, ...] = ()
     memory: int = 0
@@ -116,6 +118,7 @@ class ModelSetup:
         return replace(
             offer,
             recommended=suits,
+            slow=plan.paged or (rate is not None and rate < SLOW),
             why=f"It {plan_in_words(plan)}.{_TOO_SLOW if rate is not None and rate < SLOW else ''}",
             details=tuple(f"{each.subject}: {each.choice}. {each.text}" for each in plan.reasons),
             memory=plan.memory.total,
@@ -137,15 +140,13 @@ class ModelSetup:
             return ""
         offer = self.describe(measure=False)
         if offer.ready:
-            return f"{offer.title}, a larger model, is downloaded: F8 switches to it"
+            return f"{offer.title}, a larger model, is downloaded: /setup switches to it."
         if not offer.memory:
-            return f"For a larger model this machine has too little memory: {offer.why} F8 has details."
-        speed = "" if offer.rate is None else f" Expected speed: about {units.rate(offer.rate)}."
+            return f"For a larger model this machine has too little memory: {offer.why} /setup has details."
         need = f"a download of {size(offer.size or 0)} and {memory(offer.memory)} of memory"
-        slow = _TOO_SLOW if offer.why.endswith(_TOO_SLOW) else ""
-        return (
-            f"A larger model, {offer.title}, needs {need}. {offer.why.removesuffix(slow)}{speed}{slow} F8 has details."
-        )
+        speed = "" if offer.rate is None else f", at about {units.rate(offer.rate)}"
+        fit = "; it suits this machine" if offer.recommended else "; it would be slow here" if offer.slow else ""
+        return f"A larger model, {offer.title}, needs {need}{fit}{speed}. /setup has details."
 
     def fits(self, name: str, width: int) -> list[str]:
         """Return the fit of a model on this machine, for every context and KV cache, in lines of at most `width` cells.

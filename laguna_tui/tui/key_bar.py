@@ -58,7 +58,8 @@ class KeyBar(Bar):
     def render(self) -> Content:
         focused = self.screen.focused
         hints = focused.key_hints() if isinstance(focused, HintsKeys) else ()
-        return Content.assemble(*_parts(self.screen, [*([STOP] if self.busy else []), *hints], self.size.width))
+        stops = self.busy and all(hint.actions != STOP.actions for hint in hints)
+        return Content.assemble(*_parts(self.screen, [*([STOP] if stops else []), *hints], self.size.width))
 
 
 def _parts(screen: Screen[object], hints: Sequence[KeyHint], width: int) -> list[StyledText]:

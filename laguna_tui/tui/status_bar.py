@@ -34,10 +34,13 @@ FULL = "$warning"
 NEARLY_FULL = 0.85
 """Share of the context from which on making room is worth a thought."""
 LEGEND = (
-    ("42 tok/s", "Tokens per second, written or read. A token is about four characters. F2 says what to do about it"),
-    ("15 %", "How much of the context is used. F9 shows by what, /compact makes room, /new begins again"),
+    (
+        "42 tok/s",
+        "Tokens per second, written or read. A token is about four characters. /speed says what to do",
+    ),
+    ("15 %", "How much of the context is used. /context shows by what, /compact makes room, /new begins again"),
     ("ask", "What is done without asking you: Shift+Tab changes it"),
-    ("fast", "How drafts are verified: /strict and F6 change it"),
+    ("fast", "How drafts are verified: /strict changes it"),
 )
 # Fewer cells of a title say nothing.
 LEAST_TITLE = 12

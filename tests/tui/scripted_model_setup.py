@@ -23,7 +23,7 @@ OFFER = SetupOffer(
     folder="/home/user/.local/share/laguna-tui/models",
     free=90 * GB,
 )
-LARGER = "A larger model: Laguna XS 2.1, 21.0 GB to download. F8 says more."
+LARGER = "A larger model: Laguna XS 2.1, 21.0 GB to download. /setup has details."
 HALFWAY = DownloadProgress(DownloadPhase.TRANSFER, 7 * GB, 21 * GB, 42e6, 333.0, "Laguna-XS-2.1-Q4_K_M.gguf")
 
 

@@ -17,6 +17,7 @@ from textual.widget import Widget
 
 from laguna_tui.tui.approvals.question import (
     ALLOWING,
+    STOP,
     Choice,
     PlacedChoice,
     Question,
@@ -109,6 +110,8 @@ class ApprovalPanel(Widget, can_focus=True):
         self._question = question
         self._update_title()
         self.refresh(layout=True)
+        # The key bar shows what Esc does.
+        self.refresh_bindings()
 
     def continue_with(self, question: Question) -> None:
         """Show the next part of a question that the user is answering."""
@@ -134,7 +137,9 @@ class ApprovalPanel(Widget, can_focus=True):
 
     def key_hints(self) -> Sequence[KeyHint]:
         """Return what the keys do besides the answers, which the panel itself shows."""
-        return (KeyHint("scroll", "up down"), KeyHint("to the input", "leave"))
+        escape = [choice for choice in self._choices() if choice.key == STOP.key and choice != STOP]
+        back = [KeyHint(choice.label, "stop") for choice in escape]
+        return (*back, KeyHint("scroll", "up down"), KeyHint("to the input", "leave"))
 
     # -- rendering
 

@@ -73,11 +73,11 @@ def download_hint(offer: SetupOffer | None, stage: DownloadStage, progress: Down
         case DownloadStage.RUNNING:
             return "  ".join(filter(None, [f"↓ {share or '…'} {title}", *_speed(progress)]))
         case DownloadStage.PAUSED:
-            return f"paused {share} {title}  F8 resumes"
+            return f"paused {share} {title}  /setup resumes"
         case DownloadStage.FAILED:
-            return f"download stopped: {title}  F8 says why"
+            return f"download stopped: {title}  /setup says why"
         case _:
-            return f"{title} is downloaded  F8 switches to it"
+            return f"{title} is downloaded  /setup switches to it"
 
 
 def state_parts(

@@ -20,7 +20,7 @@ from laguna_tui.tui.text_lines import MUTED, StyledText
 _REJECTED_NOTE = (
     "\nRejected drafts cost time and never change the answer. If most are rejected, F6 turns drafting off.\n\n"
 )
-NOTHING = "No round of speculative decoding yet. Ask something; when nothing is drafted, the speed panel (F2) says why."
+NOTHING = "No round of speculative decoding yet. Ask something; when nothing is drafted, /speed says why."
 _INDENT = "     "
 
 

@@ -183,10 +183,10 @@ def advice(speed: Speed) -> tuple[str, str]:
     if speed.acceptance is None:
         return "Nothing is drafted, because drafts save no time here. Nothing to do.", "No drafts pay: nothing to do."
     if speed.gain is None:
-        return "Drafts are being tried out. F4 shows them.", "Drafts are tried out: F4."
+        return "Drafts are being tried out. /drafts shows them.", "Drafts are tried out: /drafts."
     if speed.gain > _NOTICED:
         times = f"{speed.gain:.1f}×"
-        return f"Drafts make this answer {times} as fast. Nothing to do; F4 shows them.", f"{times} as fast: fine."
+        return f"Drafts make this answer {times} as fast. Nothing to do; /drafts shows them.", f"{times} as fast: fine."
     return "Drafts save no time in this answer. If it stays so, F6 turns them off.", "No gain: F6 turns drafts off."
 
 

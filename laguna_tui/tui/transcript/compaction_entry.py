@@ -10,8 +10,8 @@ from laguna_tui.tui.transcript.step_entries import CLOSED, OPEN, RUNNING, bar
 
 _RUNNING = "compacting the context: {used:,} of {size:,} tokens are used …"
 _STOPPED = "Compaction was stopped. The context is unchanged."
-_SHORTENED = "F9 shows what was left out and can restore it."
-_REPLACED = "F9 shows what is in the context now."
+_SHORTENED = "/context shows what was left out and can restore it."
+_REPLACED = "/context shows what is in the context now."
 _RECOMPUTED = "{tokens:,} tokens are computed again with the next message."
 
 

@@ -255,7 +255,7 @@ class OfferEntry(Entry):
         return "set up" if self.command else "ask this"
 
     def mark(self) -> TextRun:
-        return TextRun("↑ " if self.command else "› ", "bullet")
+        return TextRun("› ", "bullet")
 
     def lay(self, width: int) -> Sequence[TextLine]:
         return wrap((TextRun(self.text, "muted" if self.command else "link"),), min(width, MAX_PROSE))

@@ -93,14 +93,12 @@ def test_a_larger_model_is_described_while_the_bundled_one_is_open(store, machin
     model_setup = ModelSetup(Settings(), store)
     line = model_setup.larger_model("nano")
     assert line.startswith("A larger model, Laguna XS 2.1, needs a download of 20.3 GB and 2")
-    assert line.endswith(" GiB of memory. It fits on the GPU with 64 K tokens of context. F8 has details.")
+    assert line.endswith(" GiB of memory; it suits this machine. /setup has details.")
     rates = {"CPU": DeviceRate(5e9, 2e-6)}
     monkeypatch.setattr("laguna_engine.fit.decode_speed.known_rates", lambda machine: rates)
     machine("cpu-64GB")
-    assert model_setup.larger_model("nano").endswith(
-        " It runs on the CPU with 32 K tokens of context. Expected speed: about 2.8 tok/s. At this speed answers come "
-        "slower than you read them. F8 has details."
-    )
+    slow = " GiB of memory; it would be slow here, at about 2.8 tok/s. /setup has details."
+    assert model_setup.larger_model("nano").endswith(slow)
     assert model_setup.larger_model("xs-2.1") == model_setup.larger_model("/models/own.gguf") == ""
 
 

@@ -49,12 +49,12 @@ async def test_one_key_downloads_while_one_chats_and_one_key_switches():
         assert app.session.chat.asked == ["hello"]
         assert "33 %" in screen(app)
         model_setup.go_on.set()
-        await until(pilot, lambda: "F8 switches to it" in screen(app))
+        await until(pilot, lambda: "/setup switches to it" in screen(app))
         await pilot.press("f8")
         await until(pilot, lambda: app.session.models.switched == ["xs-2.1"])
         await ready(app, pilot)
         assert "hello" in transcript(app)
-        assert "F8" not in app.hint_bar.download
+        assert "/setup" not in app.hint_bar.download
         assert model_setup.fetched == ["xs-2.1"]
 
 
@@ -76,7 +76,7 @@ async def test_an_error_is_told_and_the_same_key_goes_on():
         await opened(app, pilot, "enter", "y")
         await until(pilot, lambda: "cannot be" in screen(app))
         await pilot.press("escape")
-        await until(pilot, lambda: "F8 says why" in screen(app))
+        await until(pilot, lambda: "/setup says why" in screen(app))
         await pilot.press("f8")
         await until(pilot, lambda: "cannot be" in screen(app))
         model_setup.go_on.set()

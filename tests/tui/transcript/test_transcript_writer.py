@@ -345,7 +345,7 @@ def test_a_compaction_says_what_went_and_how_to_see_it() -> None:
     chat.hear(Compacted(7900, 3000, 3, 0, 2800))
     text = " ".join(chat.rows())
     assert "3 old blocks shortened" in text
-    assert "F9 shows what was left out" in text
+    assert "/context shows what was left out" in text
 
 
 def test_a_summary_can_be_read_where_it_replaced_messages() -> None:
