@@ -44,6 +44,8 @@ class StepWriter:
         self._calls: dict[int, ToolCallEntry] = {}
         self._declined: set[int] = set()
         self._todo: TodoEntry | None = None
+        # A change that is allowed, while its linter is asked about before it is made.
+        self._allowed: ChangeEntry | None = None
         self.asked: RequestEntry | None = None
 
     def start(self, event: ToolStarted) -> None:
@@ -62,7 +64,7 @@ class StepWriter:
     def finish(self, event: ToolFinished) -> None:
         """A call has ended."""
         declined = event.call_id in self._declined and not event.ok
-        self._end_request(ChangeOutcome.NOT_MADE, event.for_user)
+        self._end_change(event.for_user)
         called = self._calls.pop(event.call_id, None)
         if called is None:
             return
@@ -99,7 +101,7 @@ class StepWriter:
 
     def settle(self) -> None:
         """Close every entry that shows something as running; the next turn begins a list of its own."""
-        self._end_request(ChangeOutcome.NOT_MADE)
+        self._end_change()
         for called in self._calls.values():
             called.stop_waiting()
         self._calls.clear()
@@ -110,10 +112,13 @@ class StepWriter:
         """Forget everything; the document was cleared."""
         self._calls.clear()
         self._declined.clear()
-        self._todo = self.asked = None
+        self._todo = self._allowed = self.asked = None
 
     def _ask(self, event: PermissionAsked) -> None:
-        self._end_request(ChangeOutcome.NOT_MADE)
+        if isinstance(self.asked, ChangeEntry) and self.asked.agreed:
+            self._allowed = self.asked
+        else:
+            self._end_request(ChangeOutcome.NOT_MADE)
         if event.call_id in self._calls:
             self._calls[event.call_id].ask(asks=True)
         proposal = event.request.proposal
@@ -141,11 +146,18 @@ class StepWriter:
             self._end_request(ChangeOutcome.NOT_MADE)
 
     def _change(self, event: ChangeMade) -> None:
+        self.asked, self._allowed = self._allowed or self.asked, None
         if not isinstance(self.asked, ChangeEntry):
             self.asked = ChangeEntry(event.change, agreed=True)
             self._document.append(self.asked)
         self.asked.show(event.change)
         self._end_request(ChangeOutcome.MADE)
+
+    def _end_change(self, why: str = "") -> None:
+        """End what was asked about and not done. why: The reason."""
+        self._end_request(ChangeOutcome.NOT_MADE, why)
+        self.asked, self._allowed = self._allowed, None
+        self._end_request(ChangeOutcome.NOT_MADE, why)
 
     def _end_request(self, outcome: ChangeOutcome, why: str = "") -> None:
         if isinstance(self.asked, ChangeEntry):

@@ -32,7 +32,7 @@ from laguna_tui.base.events import (
     TurnFinished,
     TurnStarted,
 )
-from laguna_tui.base.permission_request import Decision, PermissionAnswer, PermissionRequest
+from laguna_tui.base.permission_request import CommandProposal, Decision, PermissionAnswer, PermissionRequest
 from laguna_tui.repo.edits.file_changes import propose_delete, propose_move, propose_write
 from laguna_tui.repo.files.workspace import Workspace
 from laguna_tui.tui.event_queue import coalesced
@@ -241,6 +241,20 @@ def test_the_entry_of_a_change_shows_what_the_user_made_of_it(tmp_path: Path) ->
     assert entry.outcome is ChangeOutcome.MADE
     assert "goods" in entry.source()
     assert "amount" not in entry.source()
+
+
+@pytest.mark.parametrize("made", [True, False])
+def test_an_allowed_change_is_open_while_its_linter_is_asked_about(tmp_path: Path, made: bool) -> None:
+    project, chat, yes = Project(tmp_path), Chat(), PermissionAnswer(Decision.YES)
+    change, linter = project.rename(), CommandProposal("ruff check", tmp_path, 60.0)
+    chat.hear(ToolStarted(1, "edit", {}), PermissionAsked(1, PermissionRequest("edit", change)))
+    chat.hear(PermissionAnswered(1, yes, "user"), PermissionAsked(1, PermissionRequest("shell", linter)))
+    (entry,) = [entry for entry in chat.document.entries if isinstance(entry, ChangeEntry)]
+    assert entry.outcome is ChangeOutcome.OPEN
+    chat.hear(PermissionAnswered(1, yes, "user"), *([ChangeMade(1, change)] if made else []))
+    chat.hear(ToolFinished(1, "edit", "", ok=made, seconds=0.1), TurnFinished(TurnEnd.ANSWERED))
+    assert [each for each in chat.document.entries if isinstance(each, ChangeEntry)] == [entry]
+    assert entry.outcome is (ChangeOutcome.MADE if made else ChangeOutcome.NOT_MADE)
 
 
 def progress(*texts: str) -> list[ToolProgress]:
