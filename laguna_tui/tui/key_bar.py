@@ -57,7 +57,7 @@ class KeyBar(Bar):
 
     def render(self) -> Content:
         focused = self.screen.focused
-        hints = focused.key_hints() if isinstance(focused, HintsKeys) else ()
+        hints: Sequence[KeyHint] = focused.key_hints() if isinstance(focused, HintsKeys) else ()
         stops = self.busy and all(hint.actions != STOP.actions for hint in hints)
         return Content.assemble(*_parts(self.screen, [*([STOP] if stops else []), *hints], self.size.width))
 
