@@ -6,8 +6,7 @@ leaves out it counts, and an absence says what was searched.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from laguna_engine.chat.messages import ToolCall
 from laguna_tui.agent.tool_run import ToolRun
@@ -45,6 +44,7 @@ _SEARCHED = 0.35
 """A question without a name that is this likely to be no question about code is left to the model."""
 _SURE_TALK, _CERTAIN = 0.6, 0.98
 """Small talk; without certainty, it must not have words of the folder."""
+_NOT_LOOKED_UP = (QuestionKind.TALK, QuestionKind.WORK, QuestionKind.DOCSTRING, QuestionKind.RENAME)
 _SUBJECTS = 3
 _CALLED = 2
 """Search results that are there for their name alone."""
@@ -89,27 +89,12 @@ _SUFFIX_WORD = re.compile(r"[^\W\d_]{3,}")
 _LIST_END = re.compile(r"^((?:\d+\. |and \d).*\n)(?!\d+\. |and \d)", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
-    """One route.
-
-    Attributes:
-        kind: Of the questions that it answers.
-        answer: Returns the turn's beginning for a question about one name.
-    """
-
-    kind: QuestionKind
-    answer: Callable[["ParsedQuestion", AskedName, FolderIndex], Route]
-
-
 def route(text: str, earlier: Callable[[], Sequence[str]], services: ToolServices, run: ToolRun) -> Route | None:
     """Return the answer to a question from the folder's index, or the calls it needs; None leaves it to the model."""
     codebase = services.codebase
-    if codebase is None or not text.strip():
+    if codebase is None or codebase.withheld or not text.strip():
         return None
     message = UserMessage(text)
-    if codebase.withheld:
-        return None
     folder = FolderIndex(services, run, codebase)
     if run.cancelled():
         return None
@@ -214,20 +199,12 @@ def _takes(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Ro
         own = constructor.qualified.startswith(f"{scope.qualified}.")
         lines.append("Its constructor:" if own else "The constructor that it inherits:")
         return Route(_noted(subject, *lines, *numbered(folder.listed([constructor]), 1, 2)))
-    fields = [d for d in folder.members(scope) if d.kind == DefinitionKind.VARIABLE.value]
-    if fields:
-        return Route(
-            _noted(
-                subject,
-                *lines,
-                "It defines no constructor. Its fields:",
-                *numbered(folder.listed(fields), LISTED - 1, 2),
-            )
-        )
+    if fields := [d for d in folder.members(scope) if d.kind == DefinitionKind.VARIABLE.value]:
+        lines.append("It defines no constructor. Its fields:")
+        return Route(_noted(subject, *lines, *numbered(folder.listed(fields), LISTED - 1, 2)))
     bases = _quoted(folder.bases(scope))
-    return Route(
-        _noted(subject, *lines, "It defines no constructor" + (f"; it inherits from {bases}." if bases else "."))
-    )
+    lines.append("It defines no constructor" + (f"; it inherits from {bases}." if bases else "."))
+    return Route(_noted(subject, *lines))
 
 
 def _members(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Route:
@@ -277,7 +254,7 @@ def _bases(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Ro
     if scope is None:
         return _card(asked, subject, folder)
     bases = folder.bases(scope)
-    said = f"It inherits from {_quoted(bases)}." if bases else "It inherits from no other class."
+    said = f"It inherits from {_quoted(bases) or 'no other class'}."
     there = [found for base in bases if (found := folder.type_named(base.rpartition(".")[2]))]
     lines = folder.listed([scope, *there])
     return Route(_noted(subject, said, *numbered(lines, LISTED)))
@@ -370,11 +347,8 @@ def _about_files(asked: ParsedQuestion, folder: FolderIndex) -> Route:
         words = next((part for part in stem[-2:] if part), "")
         near = [path for path in folder.paths if words and words.lower() in path.lower()][:RESULTS]
         said = f"No file here is called `{escaped(asked.missing[0])}`: {count:,} {plural(count, 'file')} searched."
-        return Route(
-            "\n".join(
-                [said, *(["The nearest:", *(f"{n}. `{escaped(p)}`" for n, p in enumerate(near, 1))] if near else [])]
-            )
-        )
+        lines = ["The nearest:", *(f"{n}. `{escaped(p)}`" for n, p in enumerate(near, 1))] if near else []
+        return Route("\n".join([said, *lines]))
     path = asked.files[0]
     if len(asked.files) > 1:
         common = _common_folder(asked.files)
@@ -438,12 +412,7 @@ def _about_code(asked: ParsedQuestion, folder: FolderIndex) -> Route | None:
         found := project_files.answer(asked.english, folder)
     ):
         return Route(found)
-    away = (
-        asked.kinds[QuestionKind.TALK]
-        + asked.kinds[QuestionKind.WORK]
-        + asked.kinds[QuestionKind.DOCSTRING]
-        + asked.kinds[QuestionKind.RENAME]
-    )
+    away = sum(asked.kinds[kind] for kind in _NOT_LOOKED_UP)
     if away > _SEARCHED and not _EDITS.match(asked.text) and (found := project_files.named(asked.english, folder)):
         return Route(found)
     foreign = asked.english.split() != asked.text.split()
@@ -572,19 +541,17 @@ _TITLES = {
     QuestionKind.USES: USED,
     QuestionKind.TESTS: TESTED,
 }
-ROUTES = (
-    Look(QuestionKind.WHERE, _listed),
-    Look(QuestionKind.TAKES, _takes),
-    Look(QuestionKind.USES, _listed),
-    Look(QuestionKind.TESTS, _listed),
-    Look(QuestionKind.MEMBERS, _members),
-    Look(QuestionKind.OUTLINE, _members),
-    Look(QuestionKind.SUBCLASSES, _subclasses),
-    Look(QuestionKind.FAMILY, _subclasses),
-    Look(QuestionKind.BASES, _bases),
-    Look(QuestionKind.CONCEPT, _card),
-    Look(QuestionKind.EXPLAIN, _beyond),
-    Look(QuestionKind.WORK, _beyond),
-)
-"""By the kind of a question about a name; of any other kind, it gets a card."""
-_BY_KIND = {look.kind: look.answer for look in ROUTES}
+_BY_KIND: Mapping[QuestionKind, Callable[[ParsedQuestion, AskedName, FolderIndex], Route]] = {
+    QuestionKind.WHERE: _listed,
+    QuestionKind.TAKES: _takes,
+    QuestionKind.USES: _listed,
+    QuestionKind.TESTS: _listed,
+    QuestionKind.MEMBERS: _members,
+    QuestionKind.OUTLINE: _members,
+    QuestionKind.SUBCLASSES: _subclasses,
+    QuestionKind.FAMILY: _subclasses,
+    QuestionKind.BASES: _bases,
+    QuestionKind.EXPLAIN: _beyond,
+    QuestionKind.WORK: _beyond,
+}
+"""What answers a question about a name, by its kind; of any other kind, it gets a card."""
