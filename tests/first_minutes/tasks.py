@@ -117,7 +117,7 @@ TASKS = (
          [sees(SCRIPTED), presses("BTab", "BTab"), asks("plan the change")], script="plan"),
     Task("commit", "commit the change", [sees(READY), asks(RENAME), presses("y"), asks("/commit")]),
     Task("open", "open a place from an answer",
-         [sees(READY), asks("who calls sanitize_line?"), presses("C-Up", "o")]),
+         [sees(READY), asks("who calls sanitize_line?"), presses("C-Up", "C-Up", "o")]),
     Task("select", "copy words with the mouse",
          [sees(READY), asks("who calls sanitize_line?"), drags((8, 30), (60, 60))]),
     Task("rewind", "go back to an earlier message",
@@ -125,5 +125,5 @@ TASKS = (
           presses("Escape", "Escape")]),
     Task("resume", "find an earlier session", [sees(READY), asks("where is StreamParser defined?"), presses("C-s")]),
     Task("model", "choose a better model", [sees(READY), presses("F8"), sees("Licence")]),
-    Task("speed", "see how fast it is", [sees(READY), asks("who calls sanitize_line?"), presses("F2", "F4")]),
+    Task("speed", "see how fast it is", [sees(READY), asks(RENAME), presses("y", "F2", "F4")]),
 )  # fmt: skip
