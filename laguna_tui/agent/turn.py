@@ -174,15 +174,16 @@ class Turn:
             yield TextDelta(self._refused)
             return TurnEnd.ANSWERED
         if end is None and self._guard.final and self._guard.expected is not None:
-            yield from self._answered(self._guard.expected, began)
+            yield from self._answered(self._guard.expected, began if self._guard.looked_up else None)
             return TurnEnd.ANSWERED
         return end
 
-    def _answered(self, text: str, began: float) -> Iterator[AgentEvent]:
-        """Show an answer that no model wrote. began: When looking it up began."""
+    def _answered(self, text: str, began: float | None) -> Iterator[AgentEvent]:
+        """Show an answer that no model wrote. began: When looking it up began; None if it is not from the index."""
         self._conversation.add_answer(text)
         yield TextDelta(text)
-        yield AnsweredFromIndex(time.perf_counter() - began)
+        if began is not None:
+            yield AnsweredFromIndex(time.perf_counter() - began)
 
     def _generation_options(self) -> Options:
         options, toolbox, conversation = self._options, self._toolbox, self._conversation

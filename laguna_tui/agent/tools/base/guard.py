@@ -62,6 +62,11 @@ class Guard:
         return None
 
     @property
+    def looked_up(self) -> bool:
+        """Whether the expected answer is what the folder's index says."""
+        return False
+
+    @property
     def final(self) -> bool:
         """Whether the expected answer is shown as it is, because the model does not write answers of its kind."""
         return False

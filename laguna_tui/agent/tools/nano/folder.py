@@ -11,7 +11,7 @@ from itertools import permutations
 from laguna_tui.agent.tool_run import ToolRun
 from laguna_tui.agent.tools.base.result_lines import NO_SYMBOL, read_lines, shortened
 from laguna_tui.agent.tools.base.tool import ToolServices
-from laguna_tui.agent.tools.nano.search import WAIT_S, ListedLine, Occurrences, occurrences, signature, tidy
+from laguna_tui.agent.tools.nano.search import WAIT_S, ListedLine, Occurrences, occurrences, signature
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.files.relative_paths import is_prose, is_secondary, is_test
 from laguna_tui.repo.files.root_folder import RootFolder
@@ -216,8 +216,9 @@ class FolderIndex:
         with RootFolder(self._codebase.root) as tree:
             for unit in order[:limit]:
                 number, code = shown_line(unit, question, tree)
-                code = tidy(code) if unit.name else code
-                lines.append(ListedLine(unit.title if unit.name else NO_SYMBOL, unit.path, number, self.code(code)))
+                # A name says enough, and its head would fill a narrow screen.
+                shown = ("", unit.title) if unit.name else (self.code(code), NO_SYMBOL)
+                lines.append(ListedLine(shown[1], unit.path, number, shown[0]))
         return lines
 
     def called(self, words: Sequence[str]) -> list[SymbolMatch]:

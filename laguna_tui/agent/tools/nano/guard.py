@@ -185,13 +185,17 @@ class NanoGuard(Guard):
             self._expected = self._edited
 
     @property
+    def looked_up(self) -> bool:
+        """See `Guard`."""
+        return self._last in (search.SEARCH.name, find.FIND.name)
+
+    @property
     def final(self) -> bool:
         """See `Guard`: the model was trained to repeat one list, what a file defines, and that an edit was made."""
-        looked_up = self._last in (search.SEARCH.name, find.FIND.name)
         return (
             self._shown
             or self._edits > 1
-            or (looked_up and not self._asked.documents and not _PHRASED.fullmatch(self._results[-1]))
+            or (self.looked_up and not self._asked.documents and not _PHRASED.fullmatch(self._results[-1]))
         )
 
     @property

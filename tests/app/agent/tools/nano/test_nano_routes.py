@@ -118,11 +118,11 @@ ANSWERS = {
     ),
     "where are the prices parsed?": (
         "Search results for “prices parsed”, best first:\n"
-        "1. `parse_price shop/prices.py:1` `def parse_price(text, strict=False)`"
+        "1. `parse_price shop/prices.py:1`"
     ),
     "price parsing": (
         "Search results for “price parsing”, best first:\n"
-        "1. `parse_price shop/prices.py:1` `def parse_price(text, strict=False)`"
+        "1. `parse_price shop/prices.py:1`"
     ),
     "does it support websockets": (
         "None of 9 files has the word `websockets`, so I am not sure where to look. Try the words that the code would"
