@@ -25,6 +25,21 @@ PLAN = """\
 """
 
 
+CHECKS = "test_rounding.py"
+TESTS = """\
+import unittest
+
+
+class Rounding(unittest.TestCase):
+    def test_halves_go_to_the_even_number(self):
+        self.assertEqual(round(2.5), 2)
+
+    def test_digits(self):
+        self.assertEqual(round(2.675, 1), 2.7)
+"""
+"""Tests that need nothing that the sandbox hides."""
+
+
 def tidied(folder: Path) -> Sequence[Turn]:
     """Return an edit with two hunks: a comment at both ends of a file."""
     lines = (folder / FRAME).read_text(encoding="utf-8").rstrip("\n").split("\n")[30:]
@@ -42,7 +57,7 @@ def script(name: str, folder: Path) -> Sequence[Turn]:
         return tidied(folder)
     return {
         "tests": [
-            say("I run them.", call("shell", cmd="python3 -m pytest -q tests/app/base/test_text.py")),
+            say("I run them.", call("shell", cmd=f"python3 -m unittest -v {Path(CHECKS).stem}")),
             lambda seen: "The tests pass." if '"exit_code": 0' in seen.result else "The tests fail; see the output.",
         ],
         "danger": [say("I remove the build folders.", call("shell", cmd="rm -rf build dist")), "They are gone."],
@@ -53,6 +68,8 @@ def script(name: str, folder: Path) -> Sequence[Turn]:
 def main() -> None:
     """Run the app until it is left."""
     name, folder = sys.argv[1], Path(sys.argv[2])
+    if name == "tests":
+        (folder / CHECKS).write_text(TESTS, encoding="utf-8")
     session = scripted_session(folder, list(script(name, folder)), context=32_768)
     state = Path(os.environ["XDG_STATE_HOME"]) / "laguna-tui"
     sys.exit(LagunaApp(session, TuiSettings(state), ModelSetup(Settings())).run_to_the_end())
