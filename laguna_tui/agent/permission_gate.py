@@ -86,7 +86,8 @@ class PermissionGate:
             raise _denied(request.proposal, verdict)
         if verdict.effect is Effect.ALLOW:
             return None
-        warned = with_warnings(replace(request, why=_sentence(verdict.why)))
+        # What asks for itself, such as a linter, has said what for.
+        warned = with_warnings(replace(request, why=request.why or _sentence(verdict.why)))
         # A warning has to be seen each time, so there is no rule.
         rule = "" if warned.destructive or warned.unusual else self.permissions.suggest(request)
         return replace(warned, rule=rule)
