@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from laguna_engine.native.child import find_program
 from laguna_tui.base.errors import UserError
 
 NO_EDITOR = "none"
@@ -62,6 +61,9 @@ def edit_text(text: str, name: str, run: RunEditor, environment: Mapping[str, st
     Raises:
         EditorError: There is no editor, or it failed.
     """
+    # Imported late: the first screen needs no native code.
+    from laguna_engine.native.child import find_program
+
     editor = next(filter(None, map(environment.get, _VARIABLES)), "") or next(filter(find_program, _EDITORS), "")
     if not editor:
         raise EditorError(_NO_EDITOR)
@@ -79,6 +81,8 @@ def edit_text(text: str, name: str, run: RunEditor, environment: Mapping[str, st
 
 
 def _run(editor: str, path: str, run: RunEditor, folder: str) -> None:
+    from laguna_engine.native.child import find_program
+
     try:
         words = shlex.split(editor)
         if not words or not find_program(words[0]):

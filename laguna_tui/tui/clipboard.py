@@ -8,7 +8,6 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from laguna_engine.native.child import find_program
 from laguna_tui.tui.user_programs import run_tool
 
 OSC52_BYTES = 74_994
@@ -21,6 +20,9 @@ _TMUX = ("tmux", "load-buffer", "-w", "-")
 
 def clipboard_tool(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> tuple[str, ...] | None:
     """Return the command that copies its input; None if there is none. Over SSH the desktop is on another machine."""
+    # Imported late: the first screen needs no native code.
+    from laguna_engine.native.child import find_program
+
     tools: list[tuple[str, ...]] = []
     if not any(name in environment for name in ("SSH_CONNECTION", "SSH_TTY")):
         tools += [("pbcopy",)] if platform == "darwin" else []

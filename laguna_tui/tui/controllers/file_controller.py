@@ -4,20 +4,22 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from laguna_engine.native.child import find_program
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.external_editor import editor_command
 from laguna_tui.base.terminal import run_in_foreground
 from laguna_tui.base.text import sanitize
 from laguna_tui.repo.files.text_files import decode, is_binary
-from laguna_tui.repo.files.workspace import Workspace, WorkspaceError
 from laguna_tui.tui.chat_app import ChatApp
 from laguna_tui.tui.controller import Controller
 from laguna_tui.tui.modal import notify
 from laguna_tui.tui.transcript.entries import FilePlace
 from laguna_tui.tui.transcript.file_links import KnownFiles
 from laguna_tui.tui.user_programs import start_detached
+
+if TYPE_CHECKING:
+    from laguna_tui.repo.files.workspace import Workspace
 
 # More is not source, and the viewer shows fewer lines.
 READ_BYTES = 4_000_000
@@ -64,6 +66,9 @@ class FileController(Controller):
         if command is None:
             await self._view(file, place.line)
             return
+        # Imported late, as the files of the folder are: the first screen needs neither.
+        from laguna_engine.native.child import find_program
+
         name, *arguments = command.words
         program = find_program(name) if "/" not in name else name
         if program is None:
@@ -92,6 +97,8 @@ class FileController(Controller):
 
     def _read(self, file: _File) -> tuple[str, bool]:
         """Return the beginning of a file, sanitised, and whether that is all of it; UserError if it cannot be shown."""
+        from laguna_tui.repo.files.workspace import WorkspaceError
+
         assert self._workspace is not None, "the file was located in it"
         try:
             data, size = self._workspace.read_beginning(file.inside, READ_BYTES)
@@ -103,6 +110,8 @@ class FileController(Controller):
 
     def _locate(self, path: str) -> _File | None:
         """Return the file that a path leads to; None if it is no regular file of the folder. May wait for a disk."""
+        from laguna_tui.repo.files.workspace import Workspace, WorkspaceError
+
         try:
             if self._workspace is None:
                 self._workspace = Workspace(self._app.session.folder.path)
