@@ -198,6 +198,13 @@ def _own_keys() -> "OwnKeys | None":
     return own_keys()
 
 
+def _new_session(settings: Settings, folder: Path, named: bool, resume: str, given: Collection[str]) -> Session:
+    """Return a session that somebody chats in; arguments as for `run_tui`, and `resume` empty for none."""
+    holds_more = "" if named else too_wide_reason(folder)
+    opened = SessionOptions(cache=cache_dir(), holds_more=holds_more, rules=rules_path())
+    return Session(settings, folder, state_dir(), opened, resume=resume, given=given)
+
+
 def run_plain(
     settings: Settings,
     folder: Path,
@@ -210,9 +217,7 @@ def run_plain(
     """Chat in plain lines on stdin and stdout until the user leaves; arguments as for `run_tui`."""
     from laguna_tui.headless.plain_chat import PlainChat
 
-    holds_more = "" if named else too_wide_reason(folder)
-    opened = SessionOptions(cache=cache_dir(), holds_more=holds_more, rules=rules_path())
-    session = Session(settings, folder, state_dir(), opened, resume=resume or "", given=given)
+    session = _new_session(settings, folder, named, resume or "", given)
     try:
         chat = PlainChat(session, sys.stdin.fileno(), sys.stdout)
         for warning in session.open(lambda progress: None).warnings:
@@ -247,9 +252,7 @@ def run_tui(
         given: names of the settings that override those of that session.
         report: what the parent process reads; None without one.
     """
-    holds_more = "" if named else too_wide_reason(folder)
-    opened = SessionOptions(cache=cache_dir(), holds_more=holds_more, rules=rules_path())
-    session = Session(settings, folder, state_dir(), opened, given=given)
+    session = _new_session(settings, folder, named, "", given)
     from laguna_tui.models.model_setup import ModelSetup
     from laguna_tui.tui.app import LagunaApp
     from laguna_tui.tui.tui_settings import TuiSettings

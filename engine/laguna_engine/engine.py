@@ -360,7 +360,7 @@ class Engine:
 
 
 _Started = tuple[Channel[Event], Callable[[], None], Callable[[], None], Engine]
-"""What an event stream is made of."""
+"""The arguments of an event stream."""
 
 
 def _shut_down(gate: RequestGate, thread: EngineWorker, opened: LoadedModel) -> None:

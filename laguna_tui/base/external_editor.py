@@ -64,7 +64,7 @@ def edit_text(text: str, name: str, run: RunEditor, environment: Mapping[str, st
     # Imported late: the first screen needs no native code.
     from laguna_engine.native.child import find_program
 
-    editor = next(filter(None, map(environment.get, _VARIABLES)), "") or next(filter(find_program, _EDITORS), "")
+    editor = _named_editor(environment) or next(filter(find_program, _EDITORS), "")
     if not editor:
         raise EditorError(_NO_EDITOR)
     ending = _ENDING.search(name)
@@ -78,6 +78,10 @@ def edit_text(text: str, name: str, run: RunEditor, environment: Mapping[str, st
             return Path(path).read_bytes().decode()
         except (OSError, ValueError) as error:
             raise EditorError(_UNREADABLE) from error
+
+
+def _named_editor(environment: Mapping[str, str]) -> str:
+    return next(filter(None, map(environment.get, _VARIABLES)), "")
 
 
 def _run(editor: str, path: str, run: RunEditor, folder: str) -> None:
@@ -123,7 +127,7 @@ def editor_command(
     Raises:
         UserError: the command has no words, or quotes that do not end.
     """
-    editor = setting or next(filter(None, map(environment.get, _VARIABLES)), "")
+    editor = setting or _named_editor(environment)
     if not editor or editor == NO_EDITOR:
         return None
     try:

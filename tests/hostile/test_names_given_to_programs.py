@@ -163,10 +163,10 @@ def test_a_command_that_begins_with_a_hyphen_is_not_an_option_of_the_shell(world
 @pytest.mark.parametrize("name", NAMES, ids=ascii)
 def test_no_rule_for_good_is_made_of_more_than_the_name(name: str) -> None:
     """What ALWAYS would write about a file of that name allows that file and no other one."""
-    here = Permissions(Path("/work/shop"))
+    here = Permissions(Path("/srv/shop"))
     rule = here.suggest(change(name))
     assert rule in ("", f"edit({name})")
     if rule:
-        allowed = Permissions(Path("/work/shop"), allow=[rule])
+        allowed = Permissions(Path("/srv/shop"), allow=[rule])
         assert allowed.suggest(change("owned")) == "edit(owned)"
         assert allowed.suggest(change(name, ChangeKind.DELETE)) in ("", f"delete({name})")

@@ -42,7 +42,7 @@ def project(chat: object, tmp_path: Path) -> Path:
         ("see src/cart.py:12.", [("src/cart.py", 12)]),
         ("src/cart.py:12:5: error", [("src/cart.py", 12)]),
         ("(`cart.py:10-40`)", [("cart.py", 10)]),
-        ('  File "/work/src/cart.py", line 7, in total', [("/work/src/cart.py", 7)]),
+        ('  File "/srv/src/cart.py", line 7, in total', [("/srv/src/cart.py", 7)]),
         ('read("cache/prefix.py", start=41, end=60)', [("cache/prefix.py", 41)]),
         ("at total (src/cart.js:3:1)", [("src/cart.js", 3)]),
         ("src/cart.py#L12 and Makefile:3", [("src/cart.py", 12), ("Makefile", 3)]),
@@ -173,7 +173,7 @@ async def test_an_editor_that_is_not_there_is_named(chat, project: Path, monkeyp
         await until(pilot, lambda: missing in {note.message for note in app._notifications})
 
 
-FILE = Path("/work/a b;$(x).py")
+FILE = Path("/srv/a b;$(x).py")
 
 
 @pytest.mark.parametrize(

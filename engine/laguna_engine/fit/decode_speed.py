@@ -38,7 +38,7 @@ _LARGE, _MATRICES = 4096, 32
 """32 square matrices of 9 MiB as Q4_K, 288 MiB in all: more than the caches of common processors."""
 
 _SMALL, _CHAIN = 256, 64
-"""Products of which each takes no time but that of an operation."""
+"""A chain of products so small that only the fixed cost of an operation counts."""
 
 _OPERATIONS_PER_LAYER = 30
 """Nodes of a layer with experts in llama.cpp's graph that are launched by themselves (`src/models/laguna.cpp`)."""
@@ -142,7 +142,7 @@ def _measure(device: Device, threads: int) -> DeviceRate:
 
 
 def _shortest(backend: ComputeBackend, width: int, graphs: int, products: int) -> float:
-    """Return the least seconds that a graph of so many products takes, each of a square matrix of its own and a column.
+    """Return the shortest time of a graph of matrix-vector products, in seconds; each has a square matrix of its own.
 
     The graphs are run in turn, so that none finds its matrices in a cache.
     """

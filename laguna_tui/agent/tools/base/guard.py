@@ -63,7 +63,7 @@ class Guard:
 
     @property
     def looked_up(self) -> bool:
-        """Whether the expected answer is what the folder's index says."""
+        """Whether the expected answer comes from the folder's index."""
         return False
 
     @property

@@ -1,4 +1,4 @@
-"""What the folder's index says to questions, beyond the lines with one name: types, members, parameters, files, words.
+"""Queries of the folder's index beyond the lines with one name: types, members, parameters, files, ranked search.
 
 Everything that a rule forbids to be read is left out, and code comes before copies, stubs and tests.
 """
@@ -12,6 +12,7 @@ from laguna_tui.agent.tool_run import ToolRun
 from laguna_tui.agent.tools.base.result_lines import NO_SYMBOL, read_lines, shortened
 from laguna_tui.agent.tools.base.tool import ToolServices
 from laguna_tui.agent.tools.nano.search import WAIT_S, ListedLine, Occurrences, occurrences, signature
+from laguna_tui.base.units import plural
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.files.relative_paths import is_prose, is_secondary, is_test
 from laguna_tui.repo.files.root_folder import RootFolder
@@ -30,7 +31,7 @@ from laguna_tui.repo.syntax.languages import DefinitionKind, is_code
 _RANKED = 40
 # A slip changes at most one letter of a name this long, and two of a longer one.
 _ONE_SLIP, _TWO_SLIPS = 4, 9
-# Of the words of a name: one with at most so many letters has no slips, and one with fewer than so many has one.
+# A word of a name with at most _SHORT letters is taken literally; one with fewer than _LONG may have one slip.
 _SHORT, _LONG = 3, 6
 _CONSTRUCTORS = ("__init__", "__new__", "constructor", "initialize")
 _BASES = re.compile(
@@ -59,6 +60,11 @@ class FolderIndex:
     def paths(self) -> list[str]:
         """Its files, sorted, code first."""
         return sorted((path for path in self._codebase.paths() if not self._run.readable(path)), key=code_first)
+
+    @property
+    def count(self) -> str:
+        """How many files it has, in words."""
+        return f"{len(self.paths):,} {plural(len(self.paths), 'file')}"
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -146,15 +152,11 @@ class FolderIndex:
         found = self._codebase.members(scope.qualified, 400)
         return [d for d in found if d.path == scope.path and d.qualified == f"{scope.qualified}.{d.name}"]
 
-    def bases(self, scope: SymbolMatch) -> list[str]:
-        """Return the names that a type inherits from, as they are written."""
-        return _bases(scope)
-
     def subclasses(self, name: str) -> list[SymbolMatch]:
         """Return the types that inherit from one of this name, those directly below it first."""
         below: dict[str, list[SymbolMatch]] = {}
         for found in self.types:
-            for base in _bases(found):
+            for base in bases_of(found):
                 below.setdefault(base.rpartition(".")[2], []).append(found)
         result: dict[tuple[str, int], SymbolMatch] = {}
         level = [name]
@@ -177,7 +179,7 @@ class FolderIndex:
             for name in (*_CONSTRUCTORS, current.name):
                 if name in own:
                     return own[name]
-            wanted += [base for each in _bases(current) if (base := self.type_named(each.rpartition(".")[2]))]
+            wanted += [base for each in bases_of(current) if (base := self.type_named(each.rpartition(".")[2]))]
         return None
 
     def with_parameter(self, name: str) -> list[SymbolMatch]:
@@ -216,9 +218,11 @@ class FolderIndex:
         with RootFolder(self._codebase.root) as tree:
             for unit in order[:limit]:
                 number, code = shown_line(unit, question, tree)
-                # A name says enough, and its head would fill a narrow screen.
-                shown = ("", unit.title) if unit.name else (self.code(code), NO_SYMBOL)
-                lines.append(ListedLine(shown[1], unit.path, number, shown[0]))
+                if unit.name:
+                    # A name says enough, and its head would fill a narrow screen.
+                    lines.append(ListedLine(unit.title, unit.path, number))
+                else:
+                    lines.append(ListedLine(NO_SYMBOL, unit.path, number, self.code(code)))
         return lines
 
     def called(self, words: Sequence[str]) -> list[SymbolMatch]:
@@ -252,7 +256,8 @@ def _aside(path: str) -> int:
     return 2 * (is_test(path) or is_prose(path) or not is_code(path)) + is_secondary(path)
 
 
-def _bases(scope: SymbolMatch) -> list[str]:
+def bases_of(scope: SymbolMatch) -> list[str]:
+    """Return the names that a type inherits from, as they are written."""
     match = _BASES.search(scope.signature.partition(scope.name)[2])
     if match is None:
         return []

@@ -62,14 +62,18 @@ def topics() -> tuple[Topic, ...]:
 
 def answer(text: str, folder: FolderIndex) -> str:
     """Return the answer to a question about the project's files; empty if it is about no topic."""
-    topic = next((topic for topic in topics() if topic.cue.search(text)), None)
+    topic = _topic(text)
     return _ANSWERS[topic.answer](folder, topic) if topic else ""
 
 
 def named(text: str, folder: FolderIndex) -> str:
     """Return the answer to a question that names a file which projects have, whatever else it says; else nothing."""
-    topic = next((topic for topic in topics() if topic.cue.search(text)), None)
-    return answer(text, folder) if topic and topic.distinct else ""
+    topic = _topic(text)
+    return _ANSWERS[topic.answer](folder, topic) if topic and topic.distinct else ""
+
+
+def _topic(text: str) -> Topic | None:
+    return next((topic for topic in topics() if topic.cue.search(text)), None)
 
 
 def contents(folder: FolderIndex, path: str) -> list[str]:
@@ -124,7 +128,7 @@ def _listed(folder: FolderIndex, topic: Topic) -> str:
 def _tests(folder: FolderIndex, topic: Topic) -> str:
     tests = [path for path in folder.paths if is_test(path) and is_code(path)]
     if not tests:
-        return f"No test files here: {_searched(folder)}."
+        return f"No test files here: {folder.count} searched."
     folders = Counter(str(PurePosixPath(path).parent) for path in tests)
     where = ", ".join(f"`{escaped(each)}/`" if each != "." else "the top folder" for each, _ in folders.most_common(3))
     lead = f"{len(tests)} test {plural(len(tests), 'file')}, in {where}:"
@@ -147,7 +151,7 @@ def _overview(folder: FolderIndex, topic: Topic) -> str:
 def _languages(folder: FolderIndex, topic: Topic) -> str:
     counted = Counter(PurePosixPath(path).suffix for path in folder.paths if is_code(path) and not is_prose(path))
     if not counted:
-        return f"No files of a programming language here: {_searched(folder)}."
+        return f"No files of a programming language here: {folder.count} searched."
     named = ", ".join(f"{count} `{escaped(suffix)}`" for suffix, count in counted.most_common(LISTED))
     return f"Files of code by their suffix: {named}."
 
@@ -227,12 +231,7 @@ def _parsed(folder: FolderIndex, path: str) -> Mapping[str, object]:
 
 
 def _none(folder: FolderIndex, topic: Topic) -> str:
-    return f"No file here is a {topic.name} by its name: {_searched(folder)}."
-
-
-def _searched(folder: FolderIndex) -> str:
-    count = len(folder.paths)
-    return f"{count:,} {plural(count, 'file')} searched"
+    return f"No file here is a {topic.name} by its name: {folder.count} searched."
 
 
 def _quoted(paths: Iterable[str]) -> list[str]:

@@ -7,6 +7,7 @@ leaves out it counts, and an absence says what was searched.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from os.path import commonpath
 
 from laguna_engine.chat.messages import ToolCall
 from laguna_tui.agent.tool_run import ToolRun
@@ -15,7 +16,7 @@ from laguna_tui.agent.tools.base.model_profile import Route
 from laguna_tui.agent.tools.base.result_lines import CODE_CHARS
 from laguna_tui.agent.tools.base.tool import ToolServices
 from laguna_tui.agent.tools.nano import project_files
-from laguna_tui.agent.tools.nano.folder import FolderIndex
+from laguna_tui.agent.tools.nano.folder import FolderIndex, bases_of
 from laguna_tui.agent.tools.nano.guard import renamed
 from laguna_tui.agent.tools.nano.kinds import NAME, QuestionKind, read_kind
 from laguna_tui.agent.tools.nano.question import ASKING, UserMessage, standing
@@ -202,7 +203,7 @@ def _takes(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Ro
     if fields := [d for d in folder.members(scope) if d.kind == DefinitionKind.VARIABLE.value]:
         lines.append("It defines no constructor. Its fields:")
         return Route(_noted(subject, *lines, *numbered(folder.listed(fields), LISTED - 1, 2)))
-    bases = _quoted(folder.bases(scope))
+    bases = _quoted(bases_of(scope))
     lines.append("It defines no constructor" + (f"; it inherits from {bases}." if bases else "."))
     return Route(_noted(subject, *lines))
 
@@ -213,7 +214,7 @@ def _members(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> 
         return _card(asked, subject, folder)
     found = folder.members(scope)
     public = sorted(found, key=lambda d: d.name.startswith("_"))
-    bases = _quoted(folder.bases(scope))
+    bases = _quoted(bases_of(scope))
     inherits = [f"It inherits from {bases}."] if bases else []
     place = f"`{escaped(scope.qualified)}` (`{escaped(scope.path)}:{scope.line}`)"
     if not found:
@@ -253,7 +254,7 @@ def _bases(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Ro
     scope = folder.type_named(subject.name)
     if scope is None:
         return _card(asked, subject, folder)
-    bases = folder.bases(scope)
+    bases = bases_of(scope)
     said = f"It inherits from {_quoted(bases) or 'no other class'}."
     there = [found for base in bases if (found := folder.type_named(base.rpartition(".")[2]))]
     lines = folder.listed([scope, *there])
@@ -330,8 +331,7 @@ def _undefined(subject: AskedName, folder: FolderIndex) -> str:
 
 def _nowhere(subject: AskedName, folder: FolderIndex) -> str:
     """Return that no file has a name: how many were searched, and which names are like it."""
-    count = len(folder.paths)
-    said = f"Nothing is called `{escaped(subject.written)}` here: no line of {count:,} {plural(count, 'file')} has it."
+    said = f"Nothing is called `{escaped(subject.written)}` here: no line of {folder.count} has it."
     lines = folder.listed(folder.similar(subject.written))
     return "\n".join([said, *(["The nearest names:", *numbered(lines, _SUBJECTS)] if lines else [])])
 
@@ -342,20 +342,17 @@ def _nowhere(subject: AskedName, folder: FolderIndex) -> str:
 def _about_files(asked: ParsedQuestion, folder: FolderIndex) -> Route:
     """Return what a file or a folder contains, who imports it, or which tests it has."""
     if not asked.files:
-        count = len(folder.paths)
         stem = re.split(r"[/.]", asked.missing[0].rstrip("/"))
         words = next((part for part in stem[-2:] if part), "")
         near = [path for path in folder.paths if words and words.lower() in path.lower()][:RESULTS]
-        said = f"No file here is called `{escaped(asked.missing[0])}`: {count:,} {plural(count, 'file')} searched."
+        said = f"No file here is called `{escaped(asked.missing[0])}`: {folder.count} searched."
         lines = ["The nearest:", *(f"{n}. `{escaped(p)}`" for n, p in enumerate(near, 1))] if near else []
         return Route("\n".join([said, *lines]))
     path = asked.files[0]
     if len(asked.files) > 1:
         common = _common_folder(asked.files)
-        mentioned = (
-            asked.text.rstrip("/? ").endswith(common.rstrip("/"))
-            or f"{common.rstrip('/').rpartition('/')[2]}" in asked.text
-        )
+        whole = common.rstrip("/")
+        mentioned = asked.text.rstrip("/? ").endswith(whole) or whole.rpartition("/")[2] in asked.text
         if common and mentioned and asked.kind not in (QuestionKind.USES, QuestionKind.TESTS):
             return Route(project_files.folder_contents([p for p in folder.paths if p.startswith(common)], common))
     if asked.kind in (QuestionKind.USES, QuestionKind.TESTS) and not is_prose(path):
@@ -394,9 +391,8 @@ def _importers(asked: ParsedQuestion, path: str, folder: FolderIndex) -> str:
 
 
 def _common_folder(paths: Sequence[str]) -> str:
-    first, last = min(paths), max(paths)
-    common = next((first[:at] for at in range(len(first)) if first[at : at + 1] != last[at : at + 1]), first)
-    return common[: common.rfind("/") + 1]
+    common = commonpath(paths)
+    return f"{common}/" if common else ""
 
 
 # -- no name
@@ -445,8 +441,7 @@ def _search(words: Sequence[str], folder: FolderIndex) -> Iterator[str]:
     """Yield the ranked search's first results, labelled as such, after the words that no file has."""
     missing = [word for word in words if not all(map(folder.has_word, word.split()))]
     known = " ".join(word for word in words if word not in missing)
-    count = len(folder.paths)
-    none = f"None of {count:,} {plural(count, 'file')} has the {plural(len(missing), 'word')} {_quoted(missing)}"
+    none = f"None of {folder.count} has the {plural(len(missing), 'word')} {_quoted(missing)}"
     if not known:
         yield f"{none}, so I am not sure where to look. Try the words that the code would use, in English."
         return
@@ -456,7 +451,7 @@ def _search(words: Sequence[str], folder: FolderIndex) -> Iterator[str]:
     there = {(line.path, line.line) for line in lines}
     lines += [line for line in folder.ranked(known, RESULTS) if (line.path, line.line) not in there]
     if not lines:
-        yield f"No search results for “{escaped(known)}” in {count:,} {plural(count, 'file')}."
+        yield f"No search results for “{escaped(known)}” in {folder.count}."
         return
     yield f"Search results for “{escaped(known)}”, best first:"
     yield from numbered(lines[:RESULTS], RESULTS)
@@ -487,7 +482,7 @@ def _family(asked: ParsedQuestion, folder: FolderIndex) -> str:
 def _of_family(word: str, ending: str, folder: FolderIndex) -> str:
     pattern = re.compile(ending)
     own = [d for d in folder.types if pattern.search(d.name)]
-    below = [d for d in folder.types if any(pattern.search(base.rpartition(".")[2]) for base in folder.bases(d))]
+    below = [d for d in folder.types if any(pattern.search(base.rpartition(".")[2]) for base in bases_of(d))]
     found = {(d.path, d.line): d for d in (*own, *below) if not is_test(d.path)}
     return _definitions_of(word, list(found.values()), folder)
 

@@ -282,7 +282,7 @@ def _files(text: str, folder: FolderIndex) -> tuple[tuple[str, ...], tuple[str, 
         paths = [path for path in folder.paths if f"/{path}".endswith(f"/{written}")]
         lower = written.lower()
         paths = paths or [path for path in folder.paths if f"/{path}".lower().endswith(f"/{lower}")]
-        paths = paths or [path for path in folder.paths if f"/{path}/".lower().find(f"/{lower.rstrip('/')}/") >= 0]
+        paths = paths or [path for path in folder.paths if f"/{lower.rstrip('/')}/" in f"/{path}/".lower()]
         if paths:
             known.update(dict.fromkeys(paths))
         elif "/" not in written or "." in written.rpartition("/")[2]:
@@ -297,11 +297,8 @@ def _files(text: str, folder: FolderIndex) -> tuple[tuple[str, ...], tuple[str, 
             known.update(dict.fromkeys(paths))
             mentions += [_Mention(*match.span(), name, _SURE)] if paths else []
             continue
-        dotted, module = (
-            "." in name,
-            _MODULE_AFTER.match(text[match.end() :]) or _MODULE_BEFORE.search(text[: match.start()]),
-        )
-        if (dotted and name.rpartition(".")[2] not in folder.names) or (module and name.lower() not in ASKING):
+        module = _MODULE_AFTER.match(text[match.end() :]) or _MODULE_BEFORE.search(text[: match.start()])
+        if ("." in name and name.rpartition(".")[2] not in folder.names) or (module and name.lower() not in ASKING):
             paths = _module(name, folder)
             known.update(dict.fromkeys(paths))
             mentions += [_Mention(*match.span(), name, _SURE)] if paths else []

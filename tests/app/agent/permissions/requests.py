@@ -26,7 +26,7 @@ def change(
         places=1,
         hunks=(),
         warning="",
-        root=Path("/work/shop"),
+        root=Path("/srv/shop"),
         old=b"a",
         new=b"b",
         identity=FolderIdentity(1, 2),
@@ -39,7 +39,7 @@ def change(
 
 def command(text: str, *, approval_reason: str = "") -> PermissionRequest:
     """A command."""
-    return PermissionRequest("shell", CommandProposal(text, Path("/work/shop"), 120.0), approval_reason=approval_reason)
+    return PermissionRequest("shell", CommandProposal(text, Path("/srv/shop"), 120.0), approval_reason=approval_reason)
 
 
 def call(tool: str = "tickets__close") -> PermissionRequest:

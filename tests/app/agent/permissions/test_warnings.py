@@ -22,7 +22,7 @@ HIDDEN = "It contains hidden or look-alike characters, marked where they are: U+
 
 
 def question(request: PermissionRequest) -> PermissionRequest:
-    permissions = Permissions(Path("/work/shop"), sandboxed=lambda: True)
+    permissions = Permissions(Path("/srv/shop"), sandboxed=lambda: True)
     asked = PermissionGate(permissions, lambda request, cancelled: PermissionAnswer(Decision.NO)).question(request)
     assert asked is not None
     return asked
