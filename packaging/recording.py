@@ -5,6 +5,7 @@ only the key presses are scripted. What it shows becomes an animated SVG without
 that is ever shown is drawn once, a frame is a list of rows, and a style sheet moves the strip of frames.
 """
 
+import argparse
 import os
 import re
 import subprocess
@@ -231,5 +232,6 @@ def record() -> Film:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__.partition("\n")[0]).parse_args()
     TARGET.write_text(animated_svg(film := record()), encoding="utf-8")
     print(f"{TARGET}: {TARGET.stat().st_size:,} bytes, {len(film.frames)} frames, {sum(film.seconds):.0f} s")
