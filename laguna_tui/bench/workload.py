@@ -239,7 +239,9 @@ def _requests(engine: Engine, options: BenchOptions, folder: Path, name: str, qu
     """Return the requests that the agent makes until it has answered."""
     backend = _Recorder(engine, family_of(options.entry, engine.info))
     codebase = Codebase(folder, folder.parent / "index")
-    toolbox = Toolbox(profile_of(options.entry), Workspace(folder), codebase=codebase)
+    # A routed answer generates nothing that could be measured.
+    profile = replace(profile_of(options.entry), router=None)
+    toolbox = Toolbox(profile, Workspace(folder), codebase=codebase)
     try:
         agent = Agent(
             backend,
