@@ -265,7 +265,7 @@ def _requests(engine: Engine, options: BenchOptions, folder: Path, name: str, qu
 class _Recorder(LocalBackend):
     """A backend that records its requests."""
 
-    def __init__(self, engine: Engine, family: Family) -> None:
+    def __init__(self, engine: Engine, family: Family | None) -> None:
         super().__init__(engine, family)
         self.requests: list[Request] = []
 

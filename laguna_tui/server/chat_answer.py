@@ -170,7 +170,7 @@ class ChatAnswer:
         self._generated.append(token.id)
         # Its text, not its bytes: only a part of the token that completes a stop text is shown.
         events = self._parser.feed(token.id, token.text.encode())
-        marker = self._prompts.format.encoder.markers.get(token.id)
+        marker = self._prompts.marker(token.id)
         text = marker is None or any(isinstance(event, Text) and event.text.endswith(marker) for event in events)
         if self._shown is not None and text:
             self._shown.add(token)

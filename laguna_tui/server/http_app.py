@@ -203,7 +203,7 @@ class Endpoints:
                 "build_info": f"laguna-tui {__version__}",
                 "total_slots": 1,
                 "default_generation_settings": settings,
-                "chat_template": model.family.value,
+                "chat_template": model.template,
                 "thinking": model.thinking,
                 "modalities": {"vision": False, "audio": False},
                 "speculation": info.speculation.value,
@@ -235,7 +235,7 @@ class Endpoints:
 
         def rendered(body: openai_chat.ChatBody, model: SharedModel) -> Response:
             prompt = prompts.prompt(openai_chat.parse(body, model))
-            return JSONResponse({"prompt": prompts.format.encoder.decode(prompt.tokens)})
+            return JSONResponse({"prompt": prompts.text(prompt)})
 
         _, response = await self._parsed(request, openai_chat.ChatBody, rendered)
         return response

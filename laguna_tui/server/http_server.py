@@ -16,7 +16,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from laguna_engine.files import read_small_file
 from laguna_tui.base.errors import UserError
 from laguna_tui.server.access_control import HEADER_BYTES, LOOPBACK, AccessRules, own_hosts
-from laguna_tui.server.chat_prompts import ChatPrompts
+from laguna_tui.server.chat_prompts import chat_prompts
 from laguna_tui.server.event_stream import ABORT
 from laguna_tui.server.http_app import DEFAULT_TIMING, Timing, http_app
 from laguna_tui.server.model_service import ModelService, Shared
@@ -127,7 +127,7 @@ class HttpServer:
         """
         model = self._shared()
         if model is not None:
-            ChatPrompts(model)
+            chat_prompts(model)
         bound = self._bound()
         config = Config(
             http_app(self._running, self._rules, self._options.timing),

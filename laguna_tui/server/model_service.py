@@ -12,7 +12,7 @@ from laguna_engine.errors import RequestError
 from laguna_engine.snapshot.state_pool import PoolFigures
 from laguna_tui.server.api_error import ApiError, context_exceeded, model_changed, server_stopping
 from laguna_tui.server.chat_answer import ChatAnswer
-from laguna_tui.server.chat_prompts import ChatPrompt, ChatPrompts
+from laguna_tui.server.chat_prompts import ChatPrompt, ChatPrompts, chat_prompts
 from laguna_tui.server.chat_request import AnswerOptions, CallChoice, ChatRequest
 from laguna_tui.server.fair_queue import FairQueue
 from laguna_tui.server.generation_run import EngineTurns, GenerationRun
@@ -61,7 +61,7 @@ class ModelService:
         if self._prompts is None or self._prompts[0].engine is not model.engine:
             model.engine.hold_conversations(self._held_bytes)
             self._turns.watch(model)
-            self._prompts = model, ChatPrompts(model)
+            self._prompts = model, chat_prompts(model)
         return model
 
     async def opened(self, name: str) -> SharedModel:
@@ -114,7 +114,7 @@ class ModelService:
             prompt.tokens,
             request.options,
             client,
-            prompts.format.stop_tokens,
+            prompts.stop_tokens,
             limit if prompt.thinking else None,
             constraints,
             breaks_first=True,

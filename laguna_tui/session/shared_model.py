@@ -21,7 +21,7 @@ class SharedModel:
         engine: what generates; requests of other programs come as guests.
         name: the name that requests give.
         title: for the user.
-        family: the template it was trained on.
+        family: the Laguna template it was trained on; None for the template in its file.
         sampling: the user's, or the model's own.
         thinking: whether it thinks unless a request says otherwise.
         thinking_limit: limit of tokens of thinking in one generation; None for none.
@@ -32,12 +32,17 @@ class SharedModel:
     engine: "Engine"
     name: str
     title: str
-    family: Family
+    family: Family | None
     sampling: Sampling
     thinking: bool
     thinking_limit: int | None
     max_tokens: int | None
     drafting: Drafting
+
+    @property
+    def template(self) -> str:
+        """The chat template: the name of a Laguna one, or the one in the file."""
+        return self.family.value if self.family is not None else self.engine.info.chat_template
 
 
 def shared_model(slot: "EngineSlot") -> SharedModel | None:

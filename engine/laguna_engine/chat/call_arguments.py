@@ -21,6 +21,10 @@ _KINDS: dict[str, tuple[type, ...]] = {
 }
 MAX_DEPTH = 64
 """Nesting of lists and objects: far above what tools use, far below the recursion limit of a renderer."""
+TOO_DEEP = (
+    f"The arguments of `{{name}}` are nested too deeply; make the call again with at most {MAX_DEPTH} levels of lists "
+    "and objects."
+)
 _QUOTE_CHARS = 60  # characters of a wrong value quoted back to the model: enough to recognise it
 
 

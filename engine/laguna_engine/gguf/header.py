@@ -17,7 +17,7 @@ from typing import BinaryIO, TypeVar
 from laguna_engine.errors import ModelFileError
 from laguna_engine.gguf import target_check, vocabulary
 from laguna_engine.gguf.formats import MAGIC, VERSIONS
-from laguna_engine.gguf.laguna import NO_EOS
+from laguna_engine.gguf.laguna import ARCHITECTURE, NO_EOS
 from laguna_engine.gguf.reader import Damaged, Reader, Unsuitable, Value
 from laguna_engine.gguf.tensors import TensorInfo, alignment_of, read_tensors
 
@@ -61,7 +61,7 @@ def check(path: Path) -> Header:
 def check_chat(path: Path) -> Header:
     """Read and check the header of a model that is to chat; ModelFileError also for one that cannot."""
     header = check(path)
-    if not vocabulary.has_eos_text(header.metadata):
+    if header.architecture == ARCHITECTURE and not vocabulary.has_eos_text(header.metadata):
         raise ModelFileError(f"{path}: {NO_EOS}")
     return header
 

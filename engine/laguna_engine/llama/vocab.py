@@ -8,7 +8,7 @@ import ctypes
 import re
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 
@@ -32,6 +32,8 @@ class Vocab:
     Attributes:
         size: number of tokens.
         bos: the BOS token, None if there is none.
+        named: tokens by the names that chat templates have for them.
+        ends: the tokens that end a text and a turn by the file.
         add_bos: whether the file requests BOS to be added; ignored, because the transcript starts with it.
     """
 
@@ -41,6 +43,10 @@ class Vocab:
         bos: int = lib.llama_vocab_bos(handle)
         self.bos = bos if bos >= 0 else None
         self.add_bos: bool = lib.llama_vocab_get_add_bos(handle)
+        eos: int = lib.llama_vocab_eos(handle)
+        eot: int = lib.llama_vocab_eot(handle)
+        self.ends = frozenset(token for token in (eos, eot) if token >= 0)
+        self.named = {"bos_token": self.bos, "eos_token": eos if eos >= 0 else None}
         self._pieces: dict[int, bytes] = {}
         # Held briefly, and reentrant, because the garbage collector may close an engine at any point.
         self._changed = threading.Condition(threading.RLock())
@@ -66,6 +72,16 @@ class Vocab:
     def _ids(self) -> dict[str, int]:
         # Reversed, so that of two tokens with the same text the first wins, as in llama.cpp.
         return {self.piece(token).decode("utf-8", "replace"): token for token in reversed(self._attributes)}
+
+    @cached_property
+    def control_texts(self) -> Mapping[str, int]:
+        """The tokens that are never text, by their spelling."""
+        return {text: token for text, token in self._ids.items() if self._attributes[token] & _ATTR_CONTROL}
+
+    @cached_property
+    def defined_texts(self) -> Mapping[str, int]:
+        """The user-defined tokens, by their spelling: text that is one token, and some families' markup."""
+        return {text: token for text, token in self._ids.items() if self._attributes[token] & _ATTR_USER_DEFINED}
 
     @cached_property
     def _parsed_anywhere(self) -> re.Pattern[str] | None:

@@ -192,6 +192,8 @@ _MODEL: dict[str, Prototype] = {
 _VOCAB: dict[str, Prototype] = {
     "llama_vocab_n_tokens": (c_int32, (VocabHandle,)),
     "llama_vocab_bos": (c_int32, (VocabHandle,)),
+    "llama_vocab_eos": (c_int32, (VocabHandle,)),
+    "llama_vocab_eot": (c_int32, (VocabHandle,)),
     "llama_vocab_get_add_bos": (c_bool, (VocabHandle,)),
     "llama_vocab_is_eog": (c_bool, (VocabHandle, c_int32)),
     "llama_vocab_get_attr": (c_int, (VocabHandle, c_int32)),

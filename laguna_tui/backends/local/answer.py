@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from laguna_engine.chat.messages import Malformed, ParserEvent, Reasoning, Text
-from laguna_engine.chat.parser import StreamParser
 from laguna_engine.config import Request, Sampling
 from laguna_engine.constrain.base import ConstraintSpec, Continued
 from laguna_engine.events import (
@@ -29,6 +28,20 @@ _THINKING_ENDED = "You ended the thinking."
 _LOOP_BROKEN = "The model began to repeat itself. The repetition was removed, and it continues."
 # How far ahead the next character is searched for: more than any tag that is left out.
 _REACH = 32
+
+
+class TurnParser(Protocol):
+    """Parses a model's turn: `StreamParser` for Laguna, `FormParser` for other families."""
+
+    ended: bool
+
+    def feed(self, token_id: int, piece: bytes, /) -> list[ParserEvent]:
+        """Return the events of a token."""
+        ...
+
+    def finish(self) -> list[ParserEvent]:
+        """End of the generation: the text held back, and an open call as malformed."""
+        ...
 
 
 class Stream(Protocol):
@@ -165,7 +178,7 @@ class LocalAnswer(Answer):
     """
 
     def __init__(
-        self, decoding: Decoding, request: Request, open_parser: Callable[[], StreamParser], loops_broken: int
+        self, decoding: Decoding, request: Request, open_parser: Callable[[], TurnParser], loops_broken: int
     ) -> None:
         """Generate nothing yet.
 

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Self
 from laguna_engine.chat.template import Family, family_for
 from laguna_engine.config import EngineInfo, Request
 from laguna_engine.events import Event, Prefill
+from laguna_engine.gguf.laguna import ARCHITECTURE
 from laguna_tui.backends.base import Message, Options, Prompt, PromptCost, answer_message
 from laguna_tui.backends.local.answer import Decoding, GenerationRecord, LocalAnswer, Stream
 from laguna_tui.backends.local.laguna_format import LagunaFormat, Parts
+from laguna_tui.backends.local.template_format import TemplateFormat
 from laguna_tui.base.messages import Trace
 from laguna_tui.models.entry import ModelEntry
 
@@ -32,15 +34,18 @@ class LocalBackend:
 
     Attributes:
         engine: The engine.
+        warnings: Sentences about the model's chat format.
         last: The newest request that generated something and was not beside the conversation; None before one.
     """
 
-    def __init__(self, engine: "Engine", family: Family, model: str = "", turn: "threading.Lock | None" = None) -> None:
+    def __init__(
+        self, engine: "Engine", family: Family | None, model: str = "", turn: "threading.Lock | None" = None
+    ) -> None:
         """Take an engine.
 
         Args:
             engine: Open.
-            family: The template its model was trained on.
+            family: The Laguna template its model was trained on; None for the template in its file.
             model: Identifies what token IDs depend on: the model's file, its template, whether it thinks.
             turn: Held while this backend generates, where several share the engine; None for its only one.
 
@@ -49,7 +54,8 @@ class LocalBackend:
         """
         self.engine = engine
         self.last: GenerationRecord | None = None
-        self._format = LagunaFormat(engine.vocab, family, model)
+        self._format = template_format(engine, model) if family is None else LagunaFormat(engine.vocab, family, model)
+        self.warnings = tuple(filter(None, [self._format.warning]))
         self._model, self._turn = model, turn
         self._stop: Callable[[], None] = lambda: None
         self._sources: dict[str, Sequence[int]] = {}
@@ -66,8 +72,9 @@ class LocalBackend:
 
     def request(self, prompt: Prompt, options: Options) -> Request:
         """Return the request of an answer."""
+        prompt = replace(prompt, thinking=prompt.thinking and not options.aside)
         return Request(
-            self.tokens(prompt) + self._format.opening(thinking=prompt.thinking and not options.aside),
+            self.tokens(prompt) + self._format.opening_after(prompt),
             sampling=options.sampling,
             stop_tokens=self._format.stop_tokens,
             max_tokens=options.max_tokens,
@@ -78,7 +85,7 @@ class LocalBackend:
         )
 
     def generate(self, prompt: Prompt, options: Options) -> LocalAnswer:
-        thinking = prompt.thinking and not options.aside
+        prompt = replace(prompt, thinking=prompt.thinking and not options.aside)
         decoding = Decoding(
             self._start,
             self.engine.vocab.piece,
@@ -89,7 +96,7 @@ class LocalBackend:
         answer = LocalAnswer(
             decoding,
             self.request(prompt, options),
-            lambda: self._format.parser(prompt.tools, thinking=thinking),
+            lambda: self._format.parser_after(prompt),
             options.loops_broken,
         )
         self._stop = answer.cancel
@@ -107,7 +114,7 @@ class LocalBackend:
 
     def cost(self, prompt: Prompt) -> PromptCost:
         rendered = self._format.render(prompt)
-        preview = self.engine.preview(_flat(rendered) + self._format.opening(thinking=prompt.thinking))
+        preview = self.engine.preview(_flat(rendered) + self._format.opening_after(prompt))
         sizes = tuple(tuple(map(len, parts)) for parts in rendered)
         return PromptCost(sizes, preview.new, preview.cached, preview.seconds, preview.fits)
 
@@ -138,7 +145,7 @@ class LocalBackend:
             yield from stream
 
     def recovered(self, prompt: Prompt, trace: Trace) -> Message:
-        parser = self._format.parser(prompt.tools, thinking=prompt.thinking)
+        parser = self._format.parser_after(prompt)
         events = [event for token in trace.tokens for event in parser.feed(token, self.engine.vocab.piece(token))]
         return answer_message([*events, *parser.finish()], trace)
 
@@ -196,9 +203,18 @@ def _flat(rendered: Iterable[Parts]) -> list[int]:
     return list(chain.from_iterable(chain.from_iterable(rendered)))
 
 
-def family_of(entry: ModelEntry, info: EngineInfo) -> Family:
-    """Return the template of an open model: the one of its catalogue entry, else what its file says."""
-    return Family[entry.template] if entry.template else family_for(info.name, info.chat_template)
+def template_format(engine: "Engine", model: str) -> TemplateFormat:
+    """Return the format of a model that brings its own template."""
+    vocab, info = engine.vocab, engine.info
+    names = {name: "" if token is None else vocab.piece(token).decode() for name, token in vocab.named.items()}
+    return TemplateFormat(vocab, info.chat_template, engine.n_ctx, model, names, vocab.ends)
+
+
+def family_of(entry: ModelEntry, info: EngineInfo) -> Family | None:
+    """Return the Laguna template of an open model: its catalogue entry's, else its file's; None for other models."""
+    if entry.template:
+        return Family[entry.template]
+    return family_for(info.name, info.chat_template) if info.architecture == ARCHITECTURE else None
 
 
 class _InTurn:

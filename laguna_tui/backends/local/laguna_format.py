@@ -46,6 +46,7 @@ class LagunaFormat:
         self._calls = deque[ToolCalls](maxlen=_GRAMMARS)
         self._system: tuple[tuple[str | None, tuple[ToolSpec, ...], bool], list[int]] | None = None
         self.stop_tokens = self._renderers[False].stop_tokens
+        self.warning = ""
 
     def render(self, prompt: Prompt) -> list[Parts]:
         """Return the tokens of the system prompt with the tools, then of each message."""
@@ -68,6 +69,14 @@ class LagunaFormat:
         if parts is None:
             known[message] = parts = self._rendered(message, self._renderers[thinking])
         return parts
+
+    def opening_after(self, prompt: Prompt) -> list[int]:
+        """Return the tokens that open the model's turn after a prompt."""
+        return self.opening(thinking=prompt.thinking)
+
+    def parser_after(self, prompt: Prompt) -> StreamParser:
+        """Return a parser of the model's turn after a prompt."""
+        return self.parser(prompt.tools, thinking=prompt.thinking)
 
     def opening(self, *, thinking: bool) -> list[int]:
         """Return the tokens that open the model's turn."""

@@ -35,6 +35,14 @@ class FakeVocabulary:
             for token in ([self.ids[piece]] if piece in known else list(piece.encode("utf-8")))
         ]
 
+    @property
+    def control_texts(self) -> dict[str, int]:
+        return self.ids
+
+    @property
+    def defined_texts(self) -> dict[str, int]:
+        return {}
+
     def id_of(self, text: str) -> int | None:
         return self.ids.get(text)
 

@@ -1,0 +1,124 @@
+"""What a chat template accepts of a conversation, found out by trying, and conversations as it accepts them.
+
+Some templates refuse a system message, tools without descriptions, or calls; others leave them out in silence.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from laguna_engine.chat.call_form import NAME, RESULT, TEXT, Render, probe, probe_tools
+from laguna_engine.chat.chat_template import TemplateFailed
+
+_SYSTEM, _USER = "probe system", "probe question"
+
+Object = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedValues:
+    """What a template accepts.
+
+    Attributes:
+        system: a system message; otherwise it stands before the first question.
+        undescribed: tools of which arguments have no description.
+        objects: arguments of calls as objects; otherwise as JSON.
+        calls: calls and their results; otherwise they are text.
+    """
+
+    system: bool = True
+    undescribed: bool = True
+    objects: bool = True
+    calls: bool = True
+
+    def messages(self, messages: Sequence[Object]) -> list[Object]:
+        """Return messages in OpenAI's form, with arguments as JSON, as the template accepts them."""
+        given = [self._call_message(each) for each in messages]
+        if given and given[0]["role"] == "system" and not self.system:
+            given[0] = {**given[0], "role": "user"}
+        merged: list[Object] = []
+        for each in given:
+            before = merged[-1] if merged else {}
+            if each["role"] == "user" == before.get("role"):
+                merged[-1] = {**before, "content": f"{before['content']}\n\n{each['content']}"}
+            else:
+                merged.append(each)
+        return merged
+
+    def tools(self, tools: Sequence[Object]) -> list[Object]:
+        """Return tools in OpenAI's form as the template accepts them."""
+        return list(tools) if self.undescribed else [_described(each) for each in tools]
+
+    def _call_message(self, message: Object) -> Object:
+        if message["role"] == "tool" and not self.calls:
+            return {"role": "user", "content": message["content"]}
+        calls = message.get("tool_calls")
+        if not isinstance(calls, Sequence) or not calls:
+            return message
+        if not self.calls:
+            written = "\n".join(_as_text(each["function"]) for each in calls)
+            text = f"{message.get('content') or ''}\n{written}".strip()
+            return {key: each for key, each in message.items() if key != "tool_calls"} | {"content": text}
+        change = _with_object if self.objects else _with_json
+        return {**message, "tool_calls": [{**each, "function": change(each["function"])} for each in calls]}
+
+
+def accepted_values(render: Render) -> AcceptedValues:
+    """Return what a template accepts; render: renders messages and tools, or raises TemplateFailed."""
+
+    def shows(messages: Sequence[Object], tools: Sequence[Object], *texts: str) -> bool:
+        try:
+            rendered = render(messages, tools)
+        except TemplateFailed:
+            return False
+        # The tools may be named before the question.
+        shown = rendered.rpartition(_USER)[2] if len(messages) > 2 else rendered
+        return all(text in shown for text in texts)
+
+    question = {"role": "user", "content": _USER}
+    tools = probe_tools()
+    objects = shows(probe(1), tools, NAME, TEXT, RESULT)
+    texts = not objects and shows(AcceptedValues(objects=False).messages(probe(1)), tools, NAME, TEXT, RESULT)
+    return AcceptedValues(
+        system=shows([{"role": "system", "content": _SYSTEM}, question], [], _SYSTEM),
+        undescribed=shows([question], [_undescribed(each) for each in tools]) or not shows([question], tools),
+        objects=objects,
+        calls=objects or texts,
+    )
+
+
+def _with_object(function: Object) -> Object:
+    arguments = function["arguments"]
+    return {**function, "arguments": json.loads(arguments)} if isinstance(arguments, str) else function
+
+
+def _with_json(function: Object) -> Object:
+    arguments = function["arguments"]
+    return function if isinstance(arguments, str) else {**function, "arguments": json.dumps(arguments)}
+
+
+def _as_text(function: Object) -> str:
+    """Return a call as Hermes and Qwen write it."""
+    whole = _with_object(function)
+    body = json.dumps({"name": whole["name"], "arguments": whole["arguments"]}, ensure_ascii=False)
+    return f"<tool_call>\n{body}\n</tool_call>"
+
+
+def _undescribed(tool: Object) -> Object:
+    return _changed(tool, lambda schema: {key: each for key, each in schema.items() if key != "description"})
+
+
+def _described(tool: Object) -> Object:
+    return _changed(tool, lambda schema: {"description": "", **schema})
+
+
+def _changed(tool: Object, change: Callable[[Object], Object]) -> Object:
+    """Return a tool with the schema of each argument changed."""
+    function = tool["function"]
+    assert isinstance(function, Mapping)
+    parameters = function["parameters"]
+    properties = parameters.get("properties") if isinstance(parameters, Mapping) else None
+    if not isinstance(properties, Mapping):
+        return tool
+    changed = {key: change(each) if isinstance(each, Mapping) else each for key, each in properties.items()}
+    return {**tool, "function": {**function, "parameters": {**parameters, "properties": changed}}}

@@ -1,0 +1,350 @@
+"""Reads one call at the start of a text, by the form that was read off a template (`call_form`).
+
+Blanks between tags may differ from the template's. Nothing but `Incomplete` and `Wrong` is raised.
+"""
+
+import ast
+import json
+import re
+import string
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import dropwhile
+
+from laguna_engine.chat.call_form import QUOTE, VARIABLE, CallForm, Kind, common_start
+
+_VARIABLE_CHARS = 200
+"""Most characters of what differs from call to call, and of what stands between a name and its JSON."""
+
+PYTHON_TAG = "<|python_tag|>"
+"""May precede Llama's calls, which have no other opening."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A call as it was written: its name, its arguments, and where it ends in the text."""
+
+    name: str
+    arguments: Mapping[str, object] | Sequence[tuple[str, str]]
+    end: int
+
+
+class Incomplete(Exception):
+    """More text is needed."""
+
+
+class Wrong(Exception):
+    """What was written is not a call of this form; the message says why, to the model."""
+
+
+Marks = Sequence[str | None]
+
+
+class Shape:
+    """A form as its marks: the tags and words that follow one another, with blanks between them or not.
+
+    Attributes:
+        form: the form.
+        opens, next_opens: before the first call and later ones; None stands for what differs from call to call.
+        call_closes, tags: behind every call, and the tags of it.
+        closing: what may stand behind the last call; none of it is text.
+    """
+
+    def __init__(self, form: CallForm) -> None:
+        self.form = form
+        # The words before the first tag are those of a header that the model may continue.
+        whole = _marks(form.opens)
+        self.opens = list(dropwhile(lambda mark: mark is None or not _is_tag(mark), whole)) or whole
+        self.next_opens = _marks(form.next_opens)
+        self.call_closes = [mark for mark in _marks(form.call_closes) if mark is not None]
+        closing = [mark for mark in _marks(form.closes) if mark is not None]
+        self.tags = [mark for mark in self.call_closes if _is_tag(mark)] or [mark for mark in closing if _is_tag(mark)]
+        # Several brackets may come one by one, and a tag may be made of two with a word between them.
+        signs = {sign for mark in closing if not _is_tag(mark) for sign in mark if not sign.isalnum()}
+        self.closing = [*re.findall(r"<[^<>]*>(?:\w+<[^<>]*>)?", form.closes), *signs]
+
+    @property
+    def trigger(self) -> str:
+        """The text by which the beginning of a call is found."""
+        return self.opens[0] or "" if self.opens else ""
+
+    def continues(self, text: str) -> bool:
+        """Return whether another call begins, where nothing else stands between two calls."""
+        return bool(self.next_opens) or (self.form.kind is Kind.JSON and text.startswith("{"))
+
+
+def _marks(text: str) -> list[str | None]:
+    """Return the tags and words of a form's text."""
+    return [
+        None if mark == VARIABLE else mark
+        for mark in re.findall(
+            rf"{VARIABLE}|<[^<>{VARIABLE}]*>?|\[[A-Z_/]+\]|[^\s<\[{VARIABLE}]+|\[", text.strip("\r\n")
+        )
+    ]
+
+
+def _is_tag(mark: str) -> bool:
+    return mark[0] in "<[" and len(mark) > 1
+
+
+def _blank(text: str, at: int) -> int:
+    """Return the next place that is not blank."""
+    while at < len(text) and text[at].isspace():
+        at += 1
+    return at
+
+
+def skipped(marks: Marks, text: str, at: int) -> int | None:
+    """Return the place behind these marks; None if the text does not have them there.
+
+    Raises:
+        Incomplete: more text is needed to tell.
+    """
+    if not marks and text.startswith(PYTHON_TAG):
+        return len(PYTHON_TAG)
+    for number, mark in enumerate(marks):
+        if mark is None:
+            behind = marks[number + 1] if number + 1 < len(marks) else None
+            found = text.find(behind, at, at + _VARIABLE_CHARS) if behind else at
+            if found < 0 and len(text) - at < _VARIABLE_CHARS:
+                raise Incomplete
+            if found < 0:
+                return None
+            at = found
+            continue
+        start = at if text.startswith(mark, at) else _blank(text, at)
+        if text.startswith(mark, start):
+            at = start + len(mark)
+        elif mark.startswith(text[start:]):
+            raise Incomplete
+        else:
+            return None
+    return at
+
+
+def read_call(shape: Shape, text: str, at: int, *, last: bool) -> Written:
+    """Read the call whose opening ends at a place."""
+    match shape.form.kind:
+        case Kind.JSON:
+            return _read_json(shape, text, at)
+        case Kind.NAMED_JSON:
+            return _read_named(shape, text, at)
+        case Kind.QUOTED:
+            return _read_quoted(text, at)
+        case Kind.PYTHON:
+            return _read_python(shape, text, at, last=last)
+        case Kind.TAGGED:
+            return _read_tagged(shape, text, at)
+
+
+def _read_json(shape: Shape, text: str, at: int) -> Written:
+    form = shape.form
+    value, end = _value(text, at, shape.tags)
+    name = value.get(form.keys[0])
+    # Some models write the key of another family.
+    arguments = next((value[key] for key in (form.keys[1], "arguments", "parameters") if key in value), None)
+    if not isinstance(name, str) or not isinstance(arguments, dict):
+        raise Wrong(f"The tool call is not valid JSON (it needs `{form.keys[0]}`, and an object as `{form.keys[1]}`)")
+    return Written(name, arguments, end)
+
+
+def _value(text: str, at: int, tags: Sequence[str]) -> tuple[Mapping[str, object], int]:
+    """Return the JSON object at a place, and where it ends. tags: what closes the call, complete or not."""
+    start = _blank(text, at)
+    if start == len(text):
+        raise Incomplete
+    if text[start] != "{":
+        raise Wrong("The tool call is not valid JSON (it is no object)")
+    closed = _close_of_object(text, start)
+    if closed is None and not any(tag in _STRING.sub("", text[start:]) for tag in tags):
+        raise Incomplete
+    try:
+        value, end = json.JSONDecoder(strict=False).raw_decode(text, start)
+    except (ValueError, RecursionError) as error:
+        raise Wrong(f"The tool call is not valid JSON ({error})") from error
+    return value, end
+
+
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)', re.DOTALL)
+_STRUCTURE = re.compile(rf"{_STRING.pattern}|[{{}}\[\]]", re.DOTALL)
+
+
+def _close_of_object(text: str, start: int) -> int | None:
+    """Return where the bracket that opens at `start` is closed; None if it is not yet."""
+    depth = 0
+    for found in _STRUCTURE.finditer(text, start):
+        if found[0][0] != '"':
+            depth += 1 if found[0] in "{[" else -1
+        if not depth:
+            return found.end()
+    return None
+
+
+_NAME = re.compile(r"\s*([^\s<>\[\]{}:\"'(]+)")
+
+
+def _read_named(shape: Shape, text: str, at: int) -> Written:
+    found, brace = _NAME.match(text, at), text.find("{", at)
+    if brace < 0:
+        if len(text) - at < _VARIABLE_CHARS:
+            raise Incomplete
+        raise Wrong("The tool call has no JSON object with arguments")
+    if found is None or found.end() > brace or brace - found.end() > _VARIABLE_CHARS:
+        raise Wrong("The tool call has no name")
+    value, end = _value(text, brace, shape.tags)
+    return Written(found[1], value, end)
+
+
+_QUOTED = re.compile(rf"{re.escape(QUOTE)}(.*?){re.escape(QUOTE)}|([\w.\-]+)(?=\s*:)|\bNone\b|[{{}}\[\]]", re.DOTALL)
+
+
+def _read_quoted(text: str, at: int) -> Written:
+    """Read `N{K:<|"|>V<|"|>, …}`, by turning it into JSON."""
+    found, brace = _NAME.match(text, at), text.find("{", at)
+    if brace < 0:
+        raise Incomplete
+    if found is None or found.end() != brace:
+        raise Wrong("The tool call has no name")
+    depth, place, parts = 0, brace, list[str]()
+    for each in _QUOTED.finditer(text, brace):
+        parts.append(text[place : each.start()])
+        place = each.end()
+        if each[1] is None and each[2] is None:
+            parts.append(each[0] if each[0] != "None" else "null")
+            depth += (each[0] in "{[") - (each[0] in "}]")
+            if not depth:
+                break
+        else:
+            parts.append(json.dumps(each[1] if each[1] is not None else each[2]))
+    if depth or text.count(QUOTE, at, place) % 2:
+        raise Incomplete
+    try:
+        return Written(found[1], json.loads("".join(parts)), place)
+    except (ValueError, RecursionError) as error:
+        raise Wrong(f"The tool call's arguments cannot be read ({error})") from error
+
+
+def _read_python(shape: Shape, text: str, at: int, *, last: bool) -> Written:
+    """Read `N(K=V, …)`: as Python, or with strings that are not escaped, as some templates write them."""
+    found = re.compile(r"\s*([\w.\-]+)\(").match(text, at)
+    if found is None:
+        if re.fullmatch(r"\s*[\w.\-]*", text[at:]):
+            raise Incomplete
+        raise Wrong("The tool call is not written as NAME(key=value, …)")
+    behind = [*shape.call_closes[:1], *[mark for mark in shape.next_opens if mark], "]"]
+    place = found.end() - 1
+    while (place := text.find(")", place + 1)) >= 0:
+        after = _blank(text, place + 1)
+        if not text.startswith(tuple(behind), after) and not (last and after == len(text)):
+            continue
+        arguments = _python_arguments(text[found.end() : place])
+        if arguments is not None:
+            return Written(found[1], arguments, place + 1)
+    raise Incomplete
+
+
+def _python_arguments(text: str) -> Mapping[str, object] | None:
+    """Return the values of `K=V, …`; None if this is not all of them."""
+    try:
+        call = ast.parse(f"f({text})", mode="eval").body
+        if isinstance(call, ast.Call) and not call.args:
+            return {str(each.arg): ast.literal_eval(each.value) for each in call.keywords}
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        pass
+    given: dict[str, object] = {}
+    at = 0
+    for found in re.finditer(r"(?:^|,)\s*(\w+)=", text):
+        if found.start() < at:
+            continue
+        value = _unescaped(text, found.end())
+        if value is None:
+            return None
+        given[found[1]], at = value
+    return given if at == len(text.rstrip()) else None
+
+
+def _unescaped(text: str, at: int) -> tuple[object, int] | None:
+    """Return the value at a place, and where it ends: before another key or the end."""
+    for found in re.finditer(r"(?=,\s*\w+=|\s*$)", text[at:]):
+        written = text[at : at + found.start()]
+        if len(written) > 1 and written[0] in "'\"" and written[-1] == written[0]:
+            return written[1:-1], at + found.start()
+        for read in (json.loads, ast.literal_eval):
+            try:
+                return read(written), at + found.start()
+            except (ValueError, SyntaxError, RecursionError, MemoryError):
+                continue
+    return None
+
+
+def _read_tagged(shape: Shape, text: str, at: int) -> Written:
+    form = shape.form
+    opens = form.key_opens.strip()
+    first = next(iter(shape.call_closes), opens)
+    head = _marks(form.after_name)
+    ends = [mark for mark in (head[0] if head else None, opens, first) if mark]
+    places = [place for mark in ends if (place := text.find(mark, at)) >= 0]
+    if not places:
+        raise Incomplete
+    name, at = text[at : min(places)].strip(), min(places)
+    behind = skipped(head, text, at)
+    at = at if behind is None else behind
+    given: list[tuple[str, str]] = []
+    while True:
+        at = _blank(text, at)
+        if text.startswith(opens, at):
+            key, at = _key(form, text, at + len(opens))
+            value, at = _tagged_value(form, text, at, opens, first)
+            given.append((key.strip(), value))
+        elif text.startswith(first, at):
+            return Written(name, given, at)
+        elif opens.startswith(text[at:]) or first.startswith(text[at:]):
+            raise Incomplete
+        else:
+            raise Wrong("The tool call contains text outside of its arguments")
+
+
+def _key(form: CallForm, text: str, at: int) -> tuple[str, int]:
+    """Return the key at a place, and the place where its value begins. Some tags of keys name the value's type too."""
+    one, other = form.key_closes
+    if one == other:
+        mark, *marks = _marks(one)
+        key, at = _until(text, at, mark or "")
+        behind = skipped(marks, text, at)
+        if behind is None:
+            raise Wrong("The tool call's argument has no value")
+        return key, behind
+    key, at = _until(text, at, common_start(one, other))
+    end = common_start(one[::-1], other[::-1])[::-1]
+    return key, _until(text, at, end.lstrip(string.ascii_letters))[1]
+
+
+def _until(text: str, at: int, mark: str) -> tuple[str, int]:
+    """Return the text up to a mark, and the place behind it."""
+    found = text.find(mark, at)
+    if found < 0:
+        raise Incomplete
+    return text[at:found], found + len(mark)
+
+
+def _tagged_value(form: CallForm, text: str, at: int, opens: str, first: str) -> tuple[str, int]:
+    """Return a value and the place behind it: where the call goes on, because values are not escaped."""
+    closes = form.value_closes.strip()
+    layout = form.key_closes[0][len(form.key_closes[0].rstrip()) :]
+    start = place = at + len(layout) if layout and text.startswith(layout, at) else at
+    data = text.startswith(_DATA_OPENS, start)
+    while True:
+        place = text.find(closes, place)
+        if place < 0:
+            raise Incomplete
+        behind = text[place + len(closes) :].lstrip()
+        value = text[start:place].removesuffix(form.value_closes[: -len(form.value_closes.lstrip())])
+        if behind.startswith((opens, first)) and (not data or value.endswith(_DATA_CLOSES)):
+            return value.removeprefix(_DATA_OPENS).removesuffix(_DATA_CLOSES) if data else value, place + len(closes)
+        if opens.startswith(behind) or first.startswith(behind):
+            raise Incomplete
+        place += 1
+
+
+_DATA_OPENS, _DATA_CLOSES = "<![CDATA[", "]]>"
+"""Around values of several lines in the calls of MiniCPM 5."""

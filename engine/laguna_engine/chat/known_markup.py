@@ -1,0 +1,70 @@
+"""What a chat template does not show about the turns of its model: how reasoning is enclosed, which words of a channel
+are no text, which further forms calls have, and what ends a turn besides the template's own end.
+"""
+
+from dataclasses import dataclass, field
+
+from laguna_engine.chat.call_form import CallForm, Kind
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkTags:
+    """What begins and ends a model's reasoning."""
+
+    opens: str
+    closes: str
+
+
+_THINKING = (
+    ThinkTags("<think>", "</think>"),
+    ThinkTags("[THINK]", "[/THINK]"),
+    ThinkTags("<|channel>thought\n", "<channel|>"),
+    ThinkTags("<|channel|>analysis<|message|>", "<|end|>"),
+    ThinkTags("<seed:think>", "</seed:think>"),
+    ThinkTags("<|START_THINKING|>", "<|END_THINKING|>"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownMarkup:
+    """What is known of a family.
+
+    Attributes:
+        dropped: tags in a turn that are neither text nor part of a call.
+        forms: forms of calls besides the one in the template, or in place of it.
+        stops: tokens that end a turn, by their texts.
+    """
+
+    dropped: tuple[str, ...] = ()
+    forms: tuple[CallForm, ...] = field(default=())
+    stops: tuple[str, ...] = ()
+
+
+_CHANNELS = ("<|start|>assistant", "<|channel|>final<|message|>", "<|channel|>commentary<|message|>", "<|end|>")
+
+_FAMILIES = {
+    # gpt-oss, which writes the recipient behind the channel as often as before it.
+    "<|channel|>analysis": KnownMarkup(
+        _CHANNELS,
+        (
+            CallForm(Kind.NAMED_JSON, "<|channel|>commentary to=functions.", "<|call|>"),
+            CallForm(Kind.NAMED_JSON, " to=functions.", "<|call|>"),
+        ),
+        ("<|return|>", "<|call|>"),
+    ),
+    "<|python_tag|>": KnownMarkup(stops=("<|eom_id|>",)),
+    "<|tool_response>": KnownMarkup(stops=("<|tool_response>",)),
+    "<|observation|>": KnownMarkup(stops=("<|observation|>", "<|user|>")),
+    "<|START_TEXT|>": KnownMarkup(("<|START_TEXT|>", "<|END_TEXT|>")),
+    "<|START_RESPONSE|>": KnownMarkup(("<|START_RESPONSE|>", "<|END_RESPONSE|>")),
+}
+
+
+def known_markup(source: str) -> KnownMarkup:
+    """Return what is known of the family that a template belongs to."""
+    return next((known for text, known in _FAMILIES.items() if text in source), KnownMarkup())
+
+
+def think_tags(source: str) -> ThinkTags | None:
+    """Return what encloses the reasoning of a template's model; None if it does not reason."""
+    return next((tags for tags in _THINKING if tags.opens.strip() in source or tags.closes in source), None)

@@ -1,0 +1,146 @@
+"""Conversations as tokens by a model file's own template, for models whose format is not built in.
+
+Special tokens come from the template's own text, never from what it prints of the conversation. So before it runs,
+every special token's text in the conversation is replaced by a private-use character that stands for it, and afterwards
+the characters are put back as ordinary text: contents stay as they are, byte for byte, and form no markup.
+
+Templates rewrite what they rendered before (they drop old thoughts, move the list of tools), so a conversation is
+rendered whole each time. Its tokens are stable all the same: what stands between two special tokens is tokenized alone,
+and where it is what the model itself wrote, the model's own tokens are used.
+"""
+
+import re
+from collections import OrderedDict, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
+
+from laguna_engine.chat.chat_template import ChatTemplate
+
+_FIRST_STAND_IN = 0xF0000
+"""The first character of a plane for private use; whichever of them the conversation has itself get stand-ins too."""
+
+_STAND_INS = "\U000f0000-\U000ffffd"
+
+_CACHED = 4096
+"""Texts between special tokens whose tokens are cached."""
+
+
+class Vocabulary(Protocol):
+    """The vocabulary that a renderer needs."""
+
+    def tokenize(self, text: str, *, special: bool) -> list[int]:
+        """Tokenize `text`, without BOS; special tokens are recognised by their text only if `special`."""
+        ...
+
+    def piece(self, token: int) -> bytes:
+        """Return the token's bytes; for a special token, its text."""
+        ...
+
+    @property
+    def control_texts(self) -> Mapping[str, int]:
+        """The tokens that are never text, by their spelling."""
+        ...
+
+    @property
+    def defined_texts(self) -> Mapping[str, int]:
+        """The user-defined tokens, by their spelling: text that is one token, and some families' markup."""
+        ...
+
+
+class TemplateRenderer:
+    """Renders conversations for one model. Thread-safe as far as its template and vocabulary are.
+
+    Attributes:
+        template: the model's template.
+        markup: its special tokens: control tokens, and user-defined ones that the template itself writes.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, template: ChatTemplate, n_ctx: int) -> None:
+        self.template = template
+        defined = vocabulary.defined_texts.items()
+        self.markup: Mapping[str, int] = {
+            **{text: token for text, token in defined if text.strip() and text in template.source},
+            **vocabulary.control_texts,
+        }
+        longest_first = sorted(self.markup, key=len, reverse=True)
+        self._markup = re.compile("|".join(map(re.escape, longest_first)) or r"\Z\A")
+        self._unsafe = re.compile(f"{self._markup.pattern}|[{_STAND_INS}]")
+        self._vocabulary = vocabulary
+        # No vocabulary has tokens of more characters on average, blanks aside.
+        self._most = 64 * n_ctx
+        self._plain: OrderedDict[str, tuple[int, ...]] = OrderedDict()
+
+    def pieces(
+        self, values: Mapping[str, object], written: Iterable[Sequence[int]] = ()
+    ) -> list[tuple[str, Sequence[int]]]:
+        """Return a conversation as special tokens and the texts between them, each with its tokens.
+
+        Args:
+            values: what the template reads.
+            written: the model's own tokens in the order in which they stand in the conversation.
+
+        Raises:
+            TemplateFailed: no template can be rendered.
+        """
+        own = self._own_tokens(written)
+        found: list[tuple[str, Sequence[int]]] = []
+        for text, token in self._split(values):
+            if token is not None:
+                found.append((text, (token,)))
+            elif text:
+                known = own.get(text)
+                found.append((text, known.popleft() if known else self._tokenized(text)))
+        return found
+
+    def _split(self, values: Mapping[str, object]) -> Iterator[tuple[str, int | None]]:
+        """Yield special tokens and the texts between them."""
+        stand_ins: dict[str, str] = {}
+
+        def protected(value: object) -> object:
+            match value:
+                case str():
+                    return self._unsafe.sub(stand_in, value)
+                case Mapping():
+                    return {protected(key): protected(each) for key, each in value.items()}
+                case list() | tuple():
+                    return [protected(each) for each in value]
+            return value
+
+        def stand_in(found: re.Match[str]) -> str:
+            return stand_ins.setdefault(found[0], chr(_FIRST_STAND_IN + len(stand_ins)))
+
+        given = {name: protected(value) for name, value in values.items()}
+        rendered = self.template.render(given, self._most)
+        back = str.maketrans({character: text for text, character in stand_ins.items()})
+        at = 0
+        for found in self._markup.finditer(rendered):
+            yield rendered[at : found.start()].translate(back), None
+            yield found[0], self.markup[found[0]]
+            at = found.end()
+        yield rendered[at:].translate(back), None
+
+    def _own_tokens(self, written: Iterable[Sequence[int]]) -> Mapping[str, deque[Sequence[int]]]:
+        """Return what the model wrote between special tokens, by its text."""
+        special = set(self.markup.values())
+        found: dict[str, deque[Sequence[int]]] = {}
+        for tokens in written:
+            run: list[int] = []
+            for token in (*tokens, None):
+                if token is not None and token not in special:
+                    run.append(token)
+                elif run:
+                    text = b"".join(map(self._vocabulary.piece, run)).decode("utf-8", "replace")
+                    found.setdefault(text, deque()).append(run)
+                    run = []
+        return found
+
+    def _tokenized(self, text: str) -> Sequence[int]:
+        tokens = self._plain.get(text)
+        if tokens is None:
+            tokens = tuple(self._vocabulary.tokenize(text, special=False))
+            self._plain[text] = tokens
+            if len(self._plain) > _CACHED:
+                self._plain.popitem(last=False)
+        else:
+            self._plain.move_to_end(text)
+        return tokens

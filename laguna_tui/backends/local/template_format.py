@@ -1,0 +1,189 @@
+"""The chat format of a model with its own template: messages as tokens, and its turn as events."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from itertools import takewhile
+
+from laguna_engine.chat.accepted_values import accepted_values
+from laguna_engine.chat.call_form import CallForm, read_form
+from laguna_engine.chat.chat_template import ChatTemplate, TemplateFailed
+from laguna_engine.chat.form_parser import FormParser
+from laguna_engine.chat.known_markup import known_markup, think_tags
+from laguna_engine.chat.messages import ToolSpec
+from laguna_engine.chat.template_renderer import TemplateRenderer, Vocabulary
+from laguna_engine.constrain.base import ConstraintSpec
+from laguna_tui.backends.base import Message, Options, Prompt
+from laguna_tui.backends.chat_format import messages_of
+from laguna_tui.backends.local.laguna_format import Parts
+
+_ANSWER = "probe answer"
+_ANSWERED = ({"role": "user", "content": "probe question"}, {"role": "assistant", "content": _ANSWER})
+_CHARS_A_TOKEN = 64
+"""No vocabulary has tokens of more characters on average, runs of blanks aside."""
+_SHOWN = 48
+"""Characters by which a message is found in the rendered conversation."""
+
+
+class TemplateFormat:
+    """Renders prompts for one model. Any thread.
+
+    Attributes:
+        form: How the model writes calls; None if its template writes none.
+        stop_tokens: What ends the model's turn.
+    """
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        source: str,
+        n_ctx: int,
+        model: str,
+        names: Mapping[str, str],
+        ends: Collection[int] = (),
+    ) -> None:
+        """Take a model.
+
+        Args:
+            vocabulary: The model's.
+            source: Its template; empty for ChatML.
+            n_ctx: Tokens of context.
+            model: Identifies it; the tokens of other models' answers are not used.
+            names: Variables of templates besides the conversation: `bos_token`, `eos_token`.
+            ends: The tokens that end turns by the model's file.
+        """
+        self._no_template = not source
+        self._template = ChatTemplate(source, datetime.now())
+        self._model, self._names, self._most = model, names, _CHARS_A_TOKEN * n_ctx
+        # The first rendering decides whether the template is used at all.
+        shown = self._rendered(_ANSWERED, [])
+        if not all(each["content"] in shown for each in _ANSWERED):
+            self._template.give_up("it leaves out messages")
+        self._renderer = TemplateRenderer(vocabulary, self._template, n_ctx)
+        source = self._template.source
+        self._known, self._thinking = known_markup(source), think_tags(source)
+        self._accepted = accepted_values(self._attempt)
+        self.form = self._read_form()
+        self.stop_tokens = self._stop_tokens() | set(ends)
+        self._newest: list[tuple[Prompt, bool, list[tuple[str, Sequence[int]]]]] = []
+
+    @property
+    def warning(self) -> str:
+        """A sentence for the user if ChatML stands in for the template, else empty."""
+        if self._no_template:
+            return "This model's file has no chat template; ChatML is used instead."
+        failed = self._template.failed
+        return f"This model's chat template cannot be used ({failed}); ChatML is used instead." if failed else ""
+
+    def render(self, prompt: Prompt) -> list[Parts]:
+        """Return the tokens of the system prompt with the tools, then of each message."""
+        pieces = self._closed(prompt)
+        parts, at = list[Parts](), 0
+        for end in _ends([text for text, _ in pieces], prompt):
+            parts.append(([token for _, tokens in pieces[at:end] for token in tokens],))
+            at = end
+        return parts
+
+    def opening_after(self, prompt: Prompt) -> list[int]:
+        """Return the tokens that open the model's turn."""
+        opened = self._pieces(prompt, opened=True)[len(self._closed(prompt)) :]
+        return [token for _, tokens in opened for token in tokens]
+
+    def parser_after(self, prompt: Prompt) -> FormParser:
+        """Return a parser of the model's turn after a prompt."""
+        tags = self._thinking
+        opened = "".join(text for text, _ in self._pieces(prompt, opened=True)[-3:])
+        return FormParser(
+            prompt.tools,
+            self._known.forms or ([self.form] if self.form is not None else []),
+            tags,
+            self.stop_tokens,
+            dropped=self._known.dropped,
+            in_reasoning=tags is not None and opened.rstrip().endswith(tags.opens.strip()),
+            special=self._renderer.markup,
+        )
+
+    @property
+    def markers(self) -> Mapping[int, str]:
+        """The special tokens, which are never part of an answer's text."""
+        return {token: text for text, token in self._renderer.markup.items()}
+
+    def constraints(self, tools: tuple[ToolSpec, ...], options: Options) -> tuple[ConstraintSpec, ...]:
+        """Return the constraints that the options put on an answer."""
+        return ()
+
+    def _closed(self, prompt: Prompt) -> list[tuple[str, Sequence[int]]]:
+        """Return a conversation as the rendering with an open turn has it, without that turn."""
+        closed, opened = self._pieces(prompt, opened=False), self._pieces(prompt, opened=True)
+        return [one for one, other in takewhile(lambda pair: pair[0] == pair[1], zip(closed, opened, strict=False))]
+
+    def _read_form(self) -> CallForm | None:
+        if not self._accepted.calls:
+            return None
+        try:
+            return read_form(lambda messages, tools: self._attempt(self._accepted.messages(messages), tools))
+        except TemplateFailed:
+            return None
+
+    def _stop_tokens(self) -> frozenset[int]:
+        """Return the first special token that the template writes after an answer, and those known to end turns."""
+        after = self._rendered(_ANSWERED, []).rpartition(_ANSWER)[2]
+        markup = self._renderer.markup
+        known = frozenset(markup[text] for text in self._known.stops if text in markup)
+        found = sorted((at, -len(each), each) for each in markup if (at := after.find(each)) >= 0)
+        opens = self.form.opens if self.form is not None else ""
+        # What may also come before a call does not end a turn.
+        ends = [each for _, _, each in found if each not in opens] or [each for _, _, each in found]
+        return known | {markup[each] for each in ends[:1]}
+
+    def _pieces(self, prompt: Prompt, *, opened: bool) -> list[tuple[str, Sequence[int]]]:
+        for known, was_opened, pieces in self._newest:
+            if was_opened == opened and known == prompt:
+                return pieces
+        written = [
+            each.trace.tokens for each in prompt.messages if each.trace is not None and each.trace.model == self._model
+        ]
+        pieces = self._renderer.pieces(self._values(prompt, opened=opened), written)
+        self._newest = [*self._newest[-1:], (prompt, opened, pieces)]
+        return pieces
+
+    def _values(self, prompt: Prompt, *, opened: bool) -> dict[str, object]:
+        values: dict[str, object] = {
+            "messages": self._accepted.messages(list(messages_of(prompt))),
+            "add_generation_prompt": opened,
+            # By two names: DeepSeek and Granite have the other one.
+            "enable_thinking": prompt.thinking,
+            "thinking": prompt.thinking,
+            **self._names,
+        }
+        if prompt.tools:
+            values["tools"] = self._accepted.tools([tool.as_openai() for tool in prompt.tools])
+        return values
+
+    def _rendered(self, messages: Sequence[object], tools: Sequence[object]) -> str:
+        return self._template.render(self._probed(messages, tools), self._most)
+
+    def _attempt(self, messages: Sequence[object], tools: Sequence[object]) -> str:
+        return self._template.attempt(self._probed(messages, tools), self._most)
+
+    def _probed(self, messages: Sequence[object], tools: Sequence[object]) -> dict[str, object]:
+        values = {"messages": messages, "add_generation_prompt": False, **self._names}
+        return {**values, "tools": tools} if tools else values
+
+
+def _ends(texts: Sequence[str], prompt: Prompt) -> list[int]:
+    """Return where the system prompt and each message end among the pieces of a conversation."""
+    ends, at = list[int](), 0
+    for shown in (_shown(prompt.system), *map(_message_shown, prompt.messages)):
+        found = next((place for place in range(at, len(texts)) if shown and shown in texts[place]), None)
+        at = at if found is None else found + 1
+        ends.append(at)
+    ends[-1] = len(texts)
+    return ends
+
+
+def _message_shown(message: Message) -> str:
+    return _shown(message.answer.text if message.answer is not None else "".join(message.parts))
+
+
+def _shown(text: str) -> str:
+    return text.strip()[:_SHOWN]

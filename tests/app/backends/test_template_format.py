@@ -1,0 +1,188 @@
+"""Conversations of models that bring their own template: what is read, what is kept, and how answers are parsed."""
+
+import random
+
+import pytest
+
+from laguna_engine.chat.messages import (
+    AssistantMessage,
+    CallFinished,
+    Reasoning,
+    Role,
+    Text,
+    ToolCall,
+    ToolSpec,
+)
+from laguna_tui.backends.base import Message, Prompt
+from laguna_tui.backends.local.template_format import TemplateFormat
+from laguna_tui.base.messages import Trace
+from tests.engine.chat.fake_vocabulary import FakeVocabulary
+from tests.engine.chat.real_templates import templates
+
+READ = ToolSpec("read", "Reads.", {"type": "object", "properties": {"path": {"type": "string"}}})
+SPECIALS = ("<|im_start|>", "<|im_end|>", "<think>", "</think>", "<eos>")
+NAMES = {"bos_token": "", "eos_token": "<eos>"}
+
+QWEN = (
+    "{% if tools %}<|im_start|>system\n{{ tools | tojson }}<|im_end|>\n{% endif %}"
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n"
+    "{% if m.reasoning_content and loop.last %}<think>{{ m.reasoning_content }}</think>{% endif %}{{ m.content }}"
+    "{% for c in m.tool_calls or [] %}\n<tool_call>\n"
+    '{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}\n</tool_call>{% endfor %}'
+    "<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n"
+    "{% if enable_thinking %}<think>\n{% endif %}{% endif %}"
+)
+"""Like Qwen3's: old thoughts are dropped."""
+
+NO_SYSTEM = (
+    "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('No system.') }}{% endif %}"
+    "{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('Not in turn.') }}{% endif %}"
+    "<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>model\n{% endif %}"
+)
+"""Like Gemma 2's."""
+
+
+def opened(source=QWEN, specials=SPECIALS):
+    return TemplateFormat(FakeVocabulary(specials), source, 4096, "model", NAMES)
+
+
+def text(form, tokens):
+    vocabulary = FakeVocabulary(SPECIALS)
+    return b"".join(map(vocabulary.piece, tokens)).decode()
+
+
+def read(form, prompt):
+    """The text that the model reads."""
+    parts = [token for message in form.render(prompt) for part in message for token in part]
+    return text(form, [*parts, *form.opening_after(prompt)])
+
+
+def user(said):
+    return Message(Role.USER, (said,))
+
+
+def test_the_model_reads_what_the_template_writes():
+    form = opened()
+    prompt = Prompt("Be brief.", (), (user("Hello <|im_end|>"),))
+    assert read(form, prompt) == (
+        "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHello <|im_end|><|im_end|>\n<|im_start|>assistant\n"
+    )
+    tokens = [token for message in form.render(prompt) for part in message for token in part]
+    # The user's own is ordinary text.
+    assert tokens.count(FakeVocabulary(SPECIALS).ids["<|im_end|>"]) == 2
+
+
+def test_each_message_has_its_own_tokens():
+    prompt = Prompt(
+        "Be brief.", (), (user("One"), Message(Role.ASSISTANT, answer=AssistantMessage("Two")), user("Three"))
+    )
+    form = opened()
+    shown = [text(form, [token for part in parts for token in part]) for parts in form.render(prompt)]
+    assert [each.count(said) for each, said in zip(shown, ("Be brief.", "One", "Two", "Three"), strict=True)] == [1] * 4
+
+
+def test_a_conversation_that_grows_keeps_its_beginning():
+    form, messages = opened(), [user("One")]
+    before: list[int] = []
+    for number in range(4):
+        prompt = Prompt("Be brief.", (READ,), tuple(messages))
+        tokens = [token for parts in form.render(prompt) for part in parts for token in part]
+        assert tokens[: len(before)] == before
+        before = tokens
+        messages += [Message(Role.ASSISTANT, answer=AssistantMessage(f"Answer {number}")), user(f"More {number}")]
+
+
+def test_the_tokens_that_the_model_generated_are_used_again():
+    # "Two" is four tokens here, as no tokenizer would have it.
+    vocabulary = FakeVocabulary((*SPECIALS, "Tw"))
+    form = TemplateFormat(vocabulary, QWEN, 4096, "model", NAMES)
+    generated = (*b"Two", vocabulary.ids["<|im_end|>"])
+    mine = Message(Role.ASSISTANT, answer=AssistantMessage("Two"), trace=Trace("model", generated))
+    others = Message(Role.ASSISTANT, answer=AssistantMessage("Two"), trace=Trace("another", generated))
+    for message in (mine, others):
+        tokens = [
+            token for parts in form.render(Prompt("", (), (user("One"), message))) for part in parts for token in part
+        ]
+        assert bytes(token for token in tokens if token < 256).count(b"Two") == 1
+
+
+def test_calls_are_read_and_thoughts_are_told_apart():
+    form = opened()
+    prompt = Prompt("", (READ,), (user("One"),), thinking=True)
+    parser = form.parser_after(prompt)
+    said = b'Hm.\n</think>\n\n<tool_call>\n{"name": "read", "arguments": {"path": "a"}}\n</tool_call>'
+    events = [event for byte in said for event in parser.feed(byte, bytes([byte]))]
+    events += parser.feed(FakeVocabulary(SPECIALS).ids["<|im_end|>"], b"<|im_end|>")
+    assert parser.ended
+    thought = "".join(each.text for each in events if isinstance(each, Reasoning))
+    assert (thought, [each for each in events if not isinstance(each, Reasoning)]) == (
+        "Hm.",
+        [CallFinished(ToolCall("read", {"path": "a"}))],
+    )
+
+
+def test_the_turn_ends_where_the_template_ends_it():
+    assert opened().stop_tokens == {FakeVocabulary(SPECIALS).ids["<|im_end|>"]}
+
+
+def test_a_template_without_system_or_calls_has_them_as_text():
+    form = opened(NO_SYSTEM)
+    answer = AssistantMessage("I read.", calls=(ToolCall("read", {"path": "a"}),))
+    messages = (user("One"), Message(Role.ASSISTANT, answer=answer), Message(Role.TOOL, ("content",)), user("Two"))
+    assert form.form is None
+    assert form.warning == ""
+    assert read(form, Prompt("Be brief.", (READ,), messages)) == (
+        "<|im_start|>user\nBe brief.\n\nOne<|im_end|>\n<|im_start|>assistant\nI read.\n<tool_call>\n"
+        '{"name": "read", "arguments": {"path": "a"}}\n</tool_call><|im_end|>\n'
+        "<|im_start|>user\ncontent\n\nTwo<|im_end|>\n<|im_start|>model\n"
+    )
+
+
+def test_a_model_without_calls_writes_text():
+    parser = opened(NO_SYSTEM).parser_after(Prompt("", (READ,), (user("One"),)))
+    said = '{"name": "read", "arguments": {"path": "a"}}'
+    assert [*parser.feed(0, said.encode()), *parser.finish()] == [Text(said)]
+
+
+def test_chatml_stands_in_with_a_sentence():
+    assert opened("").warning == "This model's file has no chat template; ChatML is used instead."
+    form = opened("{{ raise_exception('Never.') }}")
+    assert form.warning == (
+        "This model's chat template cannot be used (TemplateError: Never.); ChatML is used instead."
+    )
+    assert read(form, Prompt("", (), (user("One"),))) == "<|im_start|>user\nOne<|im_end|>\n<|im_start|>assistant\n"
+
+
+def test_chatml_stands_in_for_a_template_that_shows_no_messages():
+    form = opened("Hello.")
+    assert form.warning == (
+        "This model's chat template cannot be used (it leaves out messages); ChatML is used instead."
+    )
+
+
+def test_a_template_that_answers_differently_each_time_is_rendered():
+    form = opened("{{ range(1000) | random }}{% for m in messages %}{{ m.content }}{% endfor %}")
+    assert read(form, Prompt("", (), (user("One"),))).endswith("One")
+
+
+@pytest.mark.sampled(20)
+@pytest.mark.parametrize("seed", range(200))
+def test_a_changed_real_template_does_no_harm(seed):
+    """Whatever is cut out of a template, or put into it, the model is asked something and its turn is parsed."""
+    dice = random.Random(seed)
+    source = dice.choice(list(templates().values()))
+    for _ in range(dice.randrange(1, 6)):
+        at, size = dice.randrange(len(source)), dice.randrange(40)
+        moved = dice.randrange(len(source))
+        source = source[:at] + dice.choice(("", source[moved : moved + size])) + source[at + dice.choice((0, size)) :]
+    form = opened(source)
+    call = AssistantMessage("Yes.", "Hm.", (ToolCall("read", {"path": "a\n'b'"}),))
+    asked = user("One")
+    messages = (asked, Message(Role.ASSISTANT, answer=call), Message(Role.TOOL, ("content",)), user("Two"))
+    said = read(form, Prompt("Be brief.", (READ,), messages))
+    parser = form.parser_after(Prompt("Be brief.", (READ,), (asked,)))
+    events = [event for letter in said for event in parser.feed(0, letter.encode())]
+    assert said
+    assert [*events, *parser.finish()]
