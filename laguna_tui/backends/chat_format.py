@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from laguna_engine.chat.call_arguments import too_deep
+from laguna_engine.chat.call_arguments import TOO_DEEP, too_deep
 from laguna_engine.chat.messages import (
     AssistantMessage,
     CallFinished,
@@ -20,7 +20,7 @@ from laguna_engine.chat.messages import (
 )
 from laguna_engine.events import FinishReason
 from laguna_tui.backends.base import Message, Prompt
-from laguna_tui.backends.spelled_calls import TOO_DEEP, SpelledCalls
+from laguna_tui.backends.spelled_calls import SpelledCalls
 
 MAX_CALLS = 64
 """Calls in one answer; the agent runs eight of them at once."""

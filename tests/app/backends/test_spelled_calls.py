@@ -28,10 +28,11 @@ def split(text: str, size: int, tools: tuple[ToolSpec, ...] = (READ,)) -> tuple[
     ("text", "prose", "calls"),
     [
         ("I <b>look</b>, 1 < 2.", "I <b>look</b>, 1 < 2.", []),
+        (HERMES.removesuffix("</tool_call>"), "", [{"path": "a.py"}]),
         (HERMES, "", [{"path": "a.py"}]),
         (LAGUNA, "", [{"path": "a.py", "first": 3}]),
         (f"I look.\n{HERMES}\n{LAGUNA}\n", "I look.\n", [{"path": "a.py"}, {"path": "a.py", "first": 3}]),
-        (f"  {HERMES} And?", "  And?", [{"path": "a.py"}]),
+        (f"  {HERMES} And?", "And?", [{"path": "a.py"}]),
     ],
 )
 def test_calls_are_taken_out_of_the_text(text, prose, calls, size):
@@ -45,7 +46,6 @@ def test_calls_are_taken_out_of_the_text(text, prose, calls, size):
         f"It writes {HERMES}",
         HERMES.replace("read", "elsewhere"),
         LAGUNA.replace("read", "elsewhere"),
-        HERMES.removesuffix("</tool_call>"),
         "<tool_call></tool_call>",
         "<tool_call>[]</tool_call>",
         "<tool",
@@ -64,7 +64,7 @@ def test_a_wrong_call_of_a_tool_is_said_to_be_wrong(text):
     prose, (found,) = split(text, 4)
     assert prose == ""
     assert isinstance(found, Malformed)
-    assert found.raw == text
+    assert text.startswith(found.raw)
 
 
 def test_without_tools_all_text_is_prose():
@@ -72,6 +72,6 @@ def test_without_tools_all_text_is_prose():
 
 
 def test_a_call_without_end_is_given_up(monkeypatch):
-    monkeypatch.setattr("laguna_tui.backends.spelled_calls.MAX_CALL_CHARS", 100)
+    monkeypatch.setattr("laguna_engine.chat.form_parser.MAX_CALL_CHARS", 100)
     text = "<tool_call>" + "x" * 200
     assert split(text, 10) == (text, [])
