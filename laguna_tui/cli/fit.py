@@ -150,6 +150,7 @@ def _as_json(found: FitReport) -> dict[str, Any]:
     return {
         "model": found.model.title,
         "file": None if found.model.file is None else str(found.model.file),
+        "chat": found.model.chat,
         "machine": _machine_json(found.machine),
         "plan": found.plan and _plan_json(found.plan),
         "expected_tokens_per_second": found.rate,

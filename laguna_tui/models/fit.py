@@ -25,6 +25,7 @@ from laguna_engine.fit.plan_search import PlanConstraints, budgets
 from laguna_engine.gguf import drafter_header as drafter_files
 from laguna_engine.gguf import header
 from laguna_engine.gguf.drafter_header import DrafterHeader
+from laguna_engine.gguf.laguna import ARCHITECTURE
 from laguna_tui.base import units
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.settings import NO_DRAFTER, Settings
@@ -46,12 +47,14 @@ class ModelToFit:
     Attributes:
         file: None before its download: sizes are then from its description.
         drafter: None without one.
+        chat: The chat format of a model that is not a Laguna, as a sentence; else empty.
     """
 
     title: str
     file: Path | None
     shape: ModelShape
     drafter: DrafterHeader | DrafterShape | None
+    chat: str = ""
 
 
 def model_to_fit(wanted: str, catalogue: Mapping[str, ModelEntry], settings: Settings) -> ModelToFit:
@@ -78,7 +81,17 @@ def _from_file(entry: ModelEntry, settings: Settings) -> ModelToFit:
     if path is not None:
         drafter = drafter_files.read(path)
         drafter_files.check_pair(drafter, target)
-    return ModelToFit(entry.title, entry.file, replace(ModelShape.of(target), name=entry.title), drafter)
+    shape = replace(ModelShape.of(target), name=entry.title)
+    return ModelToFit(entry.title, entry.file, shape, drafter, _chat_format(target))
+
+
+def _chat_format(target: header.Header) -> str:
+    """Return the chat format of a model that is not a Laguna, as a sentence; else empty."""
+    if target.architecture == ARCHITECTURE:
+        return ""
+    if target.metadata.get("tokenizer.chat_template"):
+        return "It chats with the template in its file."
+    return "Its file has no chat template; ChatML is used."
 
 
 def _from_description(entry: ModelEntry, catalogue: Mapping[str, ModelEntry], settings: Settings) -> ModelToFit:
@@ -162,6 +175,7 @@ def report_lines(found: FitReport, width: int) -> Iterator[str]:
     yield from wrapped(f"{model.title} on {machine_title(found.machine)}: {found.machine.description}.", width)
     if model.file is None:
         yield from wrapped("It is not downloaded yet; the sizes are those of its published description.", width)
+    yield from wrapped(model.chat, width)
     yield ""
     yield from wrapped(f"It {plan_in_words(plan, found.rate)}." if plan is not None else f"{found.refusal}.", width)
     if found.rate is not None:

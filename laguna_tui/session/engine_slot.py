@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol
@@ -281,7 +282,10 @@ class EngineSlot:
         try:
             family = family_of(selection.entry, engine.info)
             identity = trace_model(model_identity(selection))
-            return LocalBackend(engine, family, identity, self._source.turn), opened_as
+            backend = LocalBackend(engine, family, identity, self._source.turn)
+            report = opened_as.report
+            warned = replace(report, warnings=(*report.warnings, *backend.warnings))
+            return backend, replace(opened_as, report=warned)
         except BaseException:
             self._source.close(engine, opened_as, None, lost=False)
             raise
