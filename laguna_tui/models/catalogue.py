@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from laguna_engine.files import read_small_file
+from laguna_engine.gguf.split import title_of
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.paths import data_root, user_catalogue
 from laguna_tui.models.catalogue_rules import IDENTITY, SAMPLING, problems
@@ -140,15 +141,15 @@ def _from_path(wanted: str, catalogue: Mapping[str, ModelEntry]) -> ModelEntry:
     if known is None:
         like = catalogue[FALLBACK]
         known = ModelEntry(
-            path.stem,
-            path.stem,
+            title_of(path),
+            title_of(path),
             "a local model file",
             thinking=like.thinking,
             context=FALLBACK_CONTEXT,
             sampling=like.sampling,
         )
     return ModelEntry(
-        name=path.stem,
+        name=title_of(path),
         title=known.title,
         summary=known.summary,
         template=known.template,

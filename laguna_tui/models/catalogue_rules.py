@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
+from laguna_engine.gguf.split import part_of
 from laguna_tui.base.schema import declarations
 from laguna_tui.base.settings import Settings
 from laguna_tui.models.entry import ModelKind, ToolSet
@@ -153,6 +154,8 @@ def _contradictions(table: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"{key} has no effect without a repository" for key in _remote_only(table) if not remote)
     if "sha256" in table and "files" in table:
         yield "sha256 is for a single file; use file, not files"
+    if part_of(table.get("file", "")):
+        yield from (f"{key} is for a single file; this model is in parts" for key in ("sha256", "size") if key in table)
     if table.get("convert") and kind != ModelKind.DRAFTER:
         yield f"convert = true is for drafters; this is a {kind}"
     if kind not in (ModelKind.TARGET, ModelKind.REMOTE):

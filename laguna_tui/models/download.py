@@ -12,6 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from laguna_engine.gguf.split import part_names
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.units import size
 from laguna_tui.models import hub_cache
@@ -174,7 +175,7 @@ class Download:
         if etag is None or self._path(item) is not None:
             return
         placed = self._store.final_path(item.source, item.remote.name)
-        cached = hub_cache.find(self._cache_folder(), item.source, item.remote)
+        cached = self._cached(item)
         for path in (placed, cached):
             if path is None or not path.is_file() or path.stat().st_size != item.remote.size:
                 continue
@@ -184,6 +185,17 @@ class Download:
                 self._discard_partial(item)
                 break
         self._update_done()
+
+    def _cached(self, item: DownloadItem) -> Path | None:
+        """Return the file in the hub's cache; a part of a model only if all are in one folder there."""
+        parts = part_names(item.remote.name)
+        items = [each for each in self._items if each.repository == item.repository and each.remote.name in parts]
+        found = {each.remote.name: hub_cache.find(self._cache_folder(), each.source, each.remote) for each in items}
+        folders = {path.parent if path is not None else None for path in found.values()}
+        alone = len(folders) > 1 or any(
+            self._store.final_path(each.source, each.remote.name).exists() for each in items
+        )
+        return None if len(items) > 1 and alone else found[item.remote.name]
 
     def _download_once(self, item: DownloadItem) -> None:
         """Download one file, or wait while another process downloads it."""

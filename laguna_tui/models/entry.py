@@ -6,6 +6,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from laguna_engine.gguf.split import part_names
 from laguna_tui.base.errors import UserError
 
 MAIN = "main"
@@ -44,7 +45,8 @@ class HubSource:
 
     Attributes:
         repository: "owner/name".
-        files: Paths inside the repository, the one to open first; each pattern with `*` must match a file.
+        files: Paths inside the repository, the one to open first; each pattern with `*` must match a file. A single
+            one that is a part of a model stands for all of its parts.
         revision: Commit, tag or branch.
         sha256: Of the first file, if known when the catalogue was written.
         size: Bytes of the first file, if known.
@@ -61,12 +63,16 @@ class HubSource:
     def select(self, names: Mapping[str, object] | list[str]) -> tuple[str, ...] | None:
         """Return those of `names` that match, in the catalogue's order; None if a pattern matches nothing.
 
-        A single pattern stands for a single file: None, too, when it matches several, as it is ambiguous which to open.
+        A single pattern stands for a single model, in one file or in parts: None, too, when it matches several, as it
+        is ambiguous which to open, or when a part is missing.
         """
         found: list[str] = []
         for pattern in self.files:
             matching = [pattern] if pattern in names else sorted(name for name in names if _matches(name, pattern))
-            if not matching or (len(self.files) == 1 and len(matching) > 1):
+            if len(self.files) == 1:
+                models = {part_names(name) for name in matching}
+                matching = list(models.pop()) if len(models) == 1 else []
+            if not matching or not all(name in names for name in matching):
                 return None
             found += [name for name in matching if name not in found]
         return tuple(found)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from laguna_engine.errors import ModelFileError
 from laguna_engine.files import read_small_file
 from laguna_engine.gguf import header
+from laguna_engine.gguf.split import part_names, title_of
 
 _MOST = 64
 """Models of one store that are listed."""
@@ -79,9 +80,9 @@ def _ggufs(store: Path, depth: int, owner: str) -> Iterator[FoundFile]:
     """Yield the files of a store, at most `depth` folders down; the first part stands for a model in parts."""
     for path in islice(_below(store, depth), _LOOKED_AT):
         name = path.name.lower()
-        whole = "-of-" not in name or "-00001-of-" in name
-        if name.endswith(".gguf") and whole and not name.startswith("mmproj"):
-            yield from _found(path, path.stem, owner)
+        first = path.name == part_names(path.name)[0]
+        if name.endswith(".gguf") and first and not name.startswith("mmproj"):
+            yield from _found(path, title_of(path), owner)
 
 
 def _ollama(store: Path) -> Iterator[FoundFile]:
@@ -107,7 +108,8 @@ def _found(path: Path, title: str, owner: str) -> Iterator[FoundFile]:
         with path.open("rb") as file:
             if file.read(len(_MAGIC)) != _MAGIC:
                 return
-        yield FoundFile(path, title, owner, path.stat().st_size)
+        parts = (path.with_name(name) for name in part_names(path.name))
+        yield FoundFile(path, title, owner, sum(part.stat().st_size for part in parts if part.exists()))
 
 
 def _below(folder: Path, depth: int) -> Iterator[Path]:

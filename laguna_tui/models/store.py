@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from laguna_engine.files import unfinished_files
+from laguna_engine.gguf.split import part_names
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.paths import store_folder
 from laguna_tui.models.entry import HubSource, ModelEntry, ModelKind
@@ -206,7 +207,8 @@ class Store:
         """Yield every file of the model with a known name: all of them after the hub's first listing."""
         listing = self.listing(entry)
         known = {file.name: file for file in listing.files} if listing else {}
-        names = list(known) or (list(source.files) if source.has_exact_names else [])
+        exact = [part for name in source.files for part in part_names(name)] if source.has_exact_names else []
+        names = list(known) or exact
         for name in names:
             etag = self._expected(source, name, known)
             path = self.file_path(source, name, etag)

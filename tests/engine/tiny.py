@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-U32, I32, F32, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
+U16, U32, I32, F32, BOOL, STRING, ARRAY = 2, 4, 5, 6, 7, 8, 9
 """GGUF value types."""
 
-_CODES = {0: "B", 1: "b", 2: "H", 3: "h", U32: "I", I32: "i", F32: "f", BOOL: "?", 10: "Q", 11: "q", 12: "d"}
+_CODES = {0: "B", 1: "b", U16: "H", 3: "h", U32: "I", I32: "i", F32: "f", BOOL: "?", 10: "Q", 11: "q", 12: "d"}
 _TENSOR_TYPES = {
     np.dtype(np.float32): 0,
     np.dtype(np.float16): 1,
@@ -267,6 +267,19 @@ def describe(file: GgufFile, shape: Shape) -> None:
     }
     for key, value in values.items():
         file.set(f"laguna.{key}", value)
+
+
+def in_parts(file: GgufFile, prefix: Path, count: int, *, first_with_tensors: bool = True) -> list[Path]:
+    """Write a model in parts, as `llama-gguf-split` does; returns their paths in order."""
+    names, holders = list(file.tensors), count if first_with_tensors else count - 1
+    share, paths = -(-len(names) // holders), []
+    for number in range(count):
+        at = (number if first_with_tensors else number - 1) * share
+        held = names[max(at, 0) : max(at + share, 0)]
+        part = GgufFile(dict(file.metadata) if number == 0 else {}, {name: file.tensors[name] for name in held})
+        part.set("split.no", number, U16).set("split.count", count, U16).set("split.tensors.count", len(names), I32)
+        paths.append(part.write(prefix.with_name(f"{prefix.name}-{number + 1:05}-of-{count:05}.gguf")))
+    return paths
 
 
 def add_tokenizer(file: GgufFile, size: int) -> None:

@@ -76,13 +76,15 @@ class Weights:
         self._arenas.append(arena)
         tensors = {info.name: arena.new(info.name, Type.from_name(info.format), *info.shape) for info in infos}
         arena.allocate(buffer_type, weights=True)
-        with header.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-            whole = memoryview(mapped)
-            for info in infos:
-                part = whole[info.offset : info.offset + info.size]
-                tensors[info.name].write_bytes(part, at_once=repacked)
-                part.release()
-            whole.release()
+        for path in dict.fromkeys(header.file_of(info) for info in infos):
+            with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+                whole = memoryview(mapped)
+                for info in infos:
+                    if header.file_of(info) == path:
+                        part = whole[info.offset : info.offset + info.size]
+                        tensors[info.name].write_bytes(part, at_once=repacked)
+                        part.release()
+                whole.release()
         self._tensors.update(tensors)
 
 
@@ -117,7 +119,7 @@ class HostEmbedding:
         self.width, self.count = info.shape
         self._type = Type.from_name(info.format)
         self._row_bytes = self._type.row_bytes(self.width)
-        with header.path.open("rb") as file:
+        with header.file_of(info).open("rb") as file:
             self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         self._base = np.frombuffer(self._map, np.uint8, info.size, info.offset).ctypes.data
         self._convert = None if self._type is Type.F32 else lib.ggml_get_type_traits(self._type).contents.to_float

@@ -9,7 +9,7 @@ any error. So the smaller of the two lengths counts.
 import os
 import stat
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO, TypeVar
@@ -19,6 +19,7 @@ from laguna_engine.gguf import target_check, vocabulary
 from laguna_engine.gguf.formats import MAGIC, VERSIONS
 from laguna_engine.gguf.laguna import ARCHITECTURE, NO_EOS
 from laguna_engine.gguf.reader import Damaged, Reader, Unsuitable, Value
+from laguna_engine.gguf.split import MAX_PARTS, part_names, part_of
 from laguna_engine.gguf.tensors import TensorInfo, alignment_of, read_tensors
 
 MAX_KEYS = 4096
@@ -35,13 +36,14 @@ class Header:
     """A checked header.
 
     Attributes:
-        path: the file.
-        size: of the file, in bytes.
+        path: the file, the first one of a model in parts.
+        size: in bytes, of all parts.
         version: of the GGUF format.
         architecture: `general.architecture`.
         metadata: keys to values; arrays longer than `reader.SHORT_ARRAY` are `LongArray`s.
         tensors: in file order.
         alignment: of tensor data, in bytes.
+        parts: the files that hold the tensors, in order; a single one for most models.
     """
 
     path: Path
@@ -51,6 +53,11 @@ class Header:
     metadata: Mapping[str, Value]
     tensors: tuple[TensorInfo, ...]
     alignment: int
+    parts: tuple[Path, ...]
+
+    def file_of(self, info: TensorInfo) -> Path:
+        """Return the file that holds the data of a tensor."""
+        return self.parts[info.part]
 
 
 def check(path: Path) -> Header:
@@ -84,7 +91,7 @@ def read(path: Path, describe: Callable[[Header], _Description]) -> _Description
     try:
         with _open_regular(path) as file:
             header = _read(path, file, os.fstat(file.fileno()).st_size)
-        return describe(header)
+        return describe(_with_parts(header))
     except Damaged as error:
         raise ModelFileError(f"{path}: {error}; the file is damaged: download it again") from error
     except Unsuitable as error:
@@ -123,7 +130,59 @@ def _read(path: Path, file: BinaryIO, size: int) -> Header:
     metadata = _read_metadata(reader, key_count)
     alignment = alignment_of(metadata)
     tensors = read_tensors(reader, tensor_count, alignment, size)
-    return Header(path, size, version, _architecture(metadata), MappingProxyType(metadata), tensors, alignment)
+    # Only the first part names the architecture.
+    architecture = "" if metadata.get(_PART_NUMBER, 0) else _architecture(metadata)
+    return Header(path, size, version, architecture, MappingProxyType(metadata), tensors, alignment, (path,))
+
+
+_PART_NUMBER, _PARTS, _ALL_TENSORS = "split.no", "split.count", "split.tensors.count"
+
+
+def _with_parts(first: Header) -> Header:
+    """Add the tensors of the other parts of a model in parts.
+
+    Raises:
+        Damaged: the parts do not belong together.
+        Unsuitable: this is not the first part, or another one is missing.
+    """
+    count = first.metadata.get(_PARTS, 1)
+    if count in (0, 1):
+        return first
+    if type(count) is not int or not 1 < count <= MAX_PARTS:
+        raise Damaged(f"it claims to be one of {count!r} parts")
+    if first.metadata.get(_PART_NUMBER) != 0:
+        raise Unsuitable(f"is one of {count} parts; choose the first one, which the others are found by")
+    if part_of(first.path.name) != (1, count):
+        raise Unsuitable(
+            f"is the first of {count} parts, and the others are found by its name; "
+            f"choose the name NAME-00001-of-{count:05}.gguf for it, and such names for the others"
+        )
+    parts = tuple(first.path.with_name(name) for name in part_names(first.path.name))
+    tensors, size = list(first.tensors), first.size
+    for number, path in enumerate(parts[1:], 1):
+        part = _read_part(path, number, len(parts))
+        tensors += (replace(info, part=number) for info in part.tensors)
+        size += part.size
+    if len({info.name for info in tensors}) != len(tensors):
+        raise Damaged("two of its parts have a tensor of the same name")
+    if first.metadata.get(_ALL_TENSORS, len(tensors)) != len(tensors):
+        raise Damaged(f"its parts have {len(tensors)} tensors, the first one announces {first.metadata[_ALL_TENSORS]}")
+    return replace(first, size=size, tensors=tuple(tensors), parts=parts)
+
+
+def _read_part(path: Path, number: int, count: int) -> Header:
+    try:
+        with _open_regular(path) as file:
+            part = _read(path, file, os.fstat(file.fileno()).st_size)
+    except FileNotFoundError:
+        raise Unsuitable(
+            f"has {count} parts, and part {number + 1} is missing; download {path.name} into the same folder"
+        ) from None
+    except (Damaged, Unsuitable) as error:
+        raise type(error)(f"its part {path.name}: {error}") from error
+    if (part.metadata.get(_PART_NUMBER), part.metadata.get(_PARTS)) != (number, count):
+        raise Damaged(f"{path.name} is not part {number + 1} of {count}")
+    return part
 
 
 def _read_start(reader: Reader, size: int) -> tuple[int, int, int]:

@@ -94,9 +94,6 @@ def _check_role(name: str, metadata: Mapping[str, Value]) -> None:
         raise Unsuitable(f"holds {metadata['general.type']!r} instead of a model; choose the model it belongs to")
     if name != laguna.ARCHITECTURE and name not in LAYOUTS:
         raise Unsuitable(f"has the architecture {name!r}, which this engine does not run; choose a Laguna model")
-    parts = metadata.get("split.count", 0)
-    if parts not in (0, 1):
-        raise Unsuitable(f"is one of {parts} parts; join them with llama-gguf-split --merge and open the result")
 
 
 def _check_embedding(hparams: HParams, shapes: Mapping[str, tuple[int, ...]], tokens: int) -> None:

@@ -34,6 +34,7 @@ class TensorInfo:
         format: name of its type, such as "q4_K".
         offset: of its data from the start of the file, in bytes.
         size: of its data, in bytes.
+        part: number of its file, of a model in parts.
     """
 
     name: str
@@ -41,6 +42,7 @@ class TensorInfo:
     format: str
     offset: int
     size: int
+    part: int = 0
 
 
 def alignment_of(metadata: Mapping[str, Value]) -> int:

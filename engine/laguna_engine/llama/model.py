@@ -107,7 +107,11 @@ class Model:
         """
         header = gguf_header.check(path)
         watcher = _Progress(progress)
-        doubt = None if tried or header.architecture == laguna.ARCHITECTURE else trial.check(path, watcher.still_wanted)
+        doubt = (
+            None
+            if tried or header.architecture == laguna.ARCHITECTURE
+            else trial.check(header.parts, watcher.still_wanted)
+        )
         params: ModelParams = lib.llama_model_default_params()
         params.vocab_only = vocab_only
         params.n_gpu_layers = gpu_layers

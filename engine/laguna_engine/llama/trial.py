@@ -6,7 +6,8 @@ build and the processor (`native.verdicts`).
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
 from pathlib import Path
 
 from laguna_engine.errors import ModelFileError
@@ -34,11 +35,11 @@ _NO_GPU = {"CUDA_VISIBLE_DEVICES": "-1", "HIP_VISIBLE_DEVICES": "-1", "GGML_VK_V
 _REASON_CHARS = 120
 
 
-def check(path: Path, still_wanted: Callable[[], bool]) -> str | None:
-    """Open the file in a child process unless its verdict is stored.
+def check(parts: Sequence[Path], still_wanted: Callable[[], bool]) -> str | None:
+    """Open a model in a child process unless its verdict is stored.
 
     Args:
-        path: the GGUF file.
+        parts: its GGUF file, or all of them.
         still_wanted: polled while the child runs; False cancels the trial.
 
     Returns:
@@ -47,7 +48,7 @@ def check(path: Path, still_wanted: Callable[[], bool]) -> str | None:
     Raises:
         ModelFileError: the file crashes llama.cpp or is refused, or the trial was cancelled.
     """
-    subject = _subject(path)
+    path, subject = parts[0], _subject(parts)
     known = verdicts.get(subject)
     if known is None:
         ended = child.run(
@@ -69,13 +70,19 @@ def check(path: Path, still_wanted: Callable[[], bool]) -> str | None:
     return None
 
 
-def _subject(path: Path) -> str:
-    """Return the key of the file's current state, which changes if it is written to or replaced."""
+def _subject(parts: Sequence[Path]) -> str:
+    """Return the key of the files' current state, which changes if one is written to or replaced."""
+    first, *others = map(_state, parts)
+    # A verdict's key has a limited length.
+    return f"file {first}" + (f" {blake2b(' '.join(others).encode(), digest_size=16).hexdigest()}" if others else "")
+
+
+def _state(path: Path) -> str:
     try:
         state = path.stat()
     except OSError as error:
         raise ModelFileError(f"{path}: cannot be read ({error.strerror}); check the path") from error
-    return f"file {state.st_dev} {state.st_ino} {state.st_size} {state.st_mtime_ns} {state.st_ctime_ns}"
+    return f"{state.st_dev} {state.st_ino} {state.st_size} {state.st_mtime_ns} {state.st_ctime_ns}"
 
 
 def _giving_up(path: Path, still_wanted: Callable[[], bool]) -> Callable[[], None]:

@@ -33,7 +33,7 @@ class Float64Weights(Mapping[str, Array]):
         file, info = self._found[name]
         if len(info.shape) == 2:
             return self.rows(name, range(info.shape[1]))
-        return np.fromfile(file.path, np.float32, info.shape[0], offset=info.offset).astype(np.float64)
+        return np.fromfile(file.file_of(info), np.float32, info.shape[0], offset=info.offset).astype(np.float64)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._found)

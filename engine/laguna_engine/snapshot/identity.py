@@ -1,6 +1,7 @@
 """What keys and values depend on besides the tokens: a snapshot with another identity is not used."""
 
 import os
+from collections.abc import Sequence
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -52,12 +53,13 @@ class Identity(Struct, frozen=True, forbid_unknown_fields=True):
             raise SnapshotError(SnapshotProblem.MODE, f"it was computed {mode} strict speculation")
 
 
-def identity_of(path: Path, info: EngineInfo) -> Identity:
-    """Return the identity of an open engine; OSError if the model file cannot be read any more."""
-    status = path.stat()
+def identity_of(parts: Sequence[Path], info: EngineInfo) -> Identity:
+    """Return the identity of an open engine; OSError if a file of the model cannot be read any more."""
+    states = [(path, path.stat()) for path in parts]
+    hashes = [_fingerprint(path, state.st_size, state.st_mtime_ns) for path, state in states]
     rotation = "" if not os.environ.get(_ROTATION) else " without rotation"
     return Identity(
-        model=_fingerprint(path, status.st_size, status.st_mtime_ns),
+        model=hashes[0] if len(hashes) == 1 else blake2b("".join(hashes).encode(), digest_size=16).hexdigest(),
         build=f"llama-cpp-python {BINDING_VERSION} (ggml {ggml_version()})",
         kv=info.kv_type.value + rotation,
         exact=info.speculation is Speculation.STRICT,

@@ -248,7 +248,7 @@ class EngineSnapshots:
 
     def _identity(self) -> Identity:
         try:
-            return identity_of(self._sequence.model.header.path, self._info)
+            return identity_of(self._sequence.model.header.parts, self._info)
         except OSError as error:
             raise SnapshotError(SnapshotProblem.MODEL, "the model's file is gone, so nothing can be checked") from error
 

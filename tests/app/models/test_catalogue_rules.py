@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from laguna_tui.base.errors import UserError
 from laguna_tui.models.catalogue import load_catalogue, resolve
 from laguna_tui.models.catalogue_rules import RULES, problems, safe_path
-from laguna_tui.models.entry import ModelKind, companions
+from laguna_tui.models.entry import HubSource, ModelKind, companions
 
 TARGET = {
     "title": "T",
@@ -54,6 +54,7 @@ def test_a_right_entry_has_no_problems(table):
         ({"sampling": {"top_k": True}}, "sampling: top_k = True"),
         ({"match": ["XS"]}, "match = ['XS']: it must be a list of lower-case parts"),
         ({"facts": {"layers": 1.5}}, "facts = {'layers': 1.5}"),
+        ({"file": "a-00001-of-00002.gguf"}, "sha256 is for a single file; this model is in parts"),
         ({"convert": True}, "convert = true is for drafters"),
         ({"belongs": ["xs-2.1"]}, "belongs is for drafters and scorers"),
         ({"title": ""}, "title = ''"),
@@ -221,3 +222,11 @@ def test_a_single_pattern_that_matches_several_files_chooses_none():
     source = load_catalogue()["qwen3-0.6b"].source
     assert source.select(["Qwen3-0.6B-BF16.gguf", "Qwen3-0.6B-Q8_0.gguf"]) == ("Qwen3-0.6B-BF16.gguf",)
     assert source.select(["a-BF16.gguf", "b-BF16.gguf"]) is None
+
+
+@pytest.mark.parametrize("pattern", ["a-00001-of-00002.gguf", "a-*.gguf", "a-00002-of-*.gguf"])
+def test_a_part_stands_for_its_whole_model(pattern):
+    source = HubSource("a/b", (pattern,))
+    parts = ("a-00001-of-00002.gguf", "a-00002-of-00002.gguf")
+    assert source.select([*reversed(parts), "README.md"]) == parts
+    assert source.select(parts[1:]) is None

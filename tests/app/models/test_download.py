@@ -278,18 +278,23 @@ def test_a_waiting_process_can_be_stopped(get: Get, hub: LoopbackHub, store: Sto
 @pytest.fixture
 def cached(hub: LoopbackHub, tmp_path: Path) -> Path:
     """The hub's own cache, filled by huggingface_hub itself."""
+    return fill_cache(hub, tmp_path / "home", FILE)
+
+
+def fill_cache(hub: LoopbackHub, home: Path, name: str) -> Path:
+    """Have huggingface_hub download a file; returns its cache."""
     program = "import sys, huggingface_hub as h; print(h.hf_hub_download(sys.argv[1], sys.argv[2]))"
     environment = {
         **os.environ,
         "HF_ENDPOINT": hub.url,
-        "HF_HOME": str(tmp_path / "home"),
+        "HF_HOME": str(home),
         "HF_HUB_DISABLE_TELEMETRY": "1",
     }
-    command = [sys.executable, "-c", program, REPOSITORY, FILE]
+    command = [sys.executable, "-c", program, REPOSITORY, name]
     run = subprocess.run(command, env=environment, capture_output=True, check=True, text=True)
-    assert Path(run.stdout.strip()).read_bytes() == DATA
+    assert Path(run.stdout.strip()).read_bytes() == hub.repositories[REPOSITORY].files[name]
     hub.requests.clear()
-    return tmp_path / "home" / "hub"
+    return home / "hub"
 
 
 def seen(folder: Path) -> list[tuple[str, int, int]]:
@@ -305,6 +310,42 @@ def test_a_file_in_the_hubs_own_cache_is_used_in_place(get: Get, hub: LoopbackHu
     assert path.is_relative_to(cached)
     assert path.name == FILE
     assert seen(cached) == before
+
+
+PARTS = {"a-00001-of-00002.gguf": DATA, "a-00002-of-00002.gguf": DATA[::-1]}
+
+
+def test_all_parts_of_a_model_arrive_and_are_one_model(get: Get, hub: LoopbackHub, store: Store):
+    hub.repositories[REPOSITORY].files.update(PARTS)
+    entry = model("a-00001-of-00002.gguf")
+    assert get(entry).run() is DownloadOutcome.DONE
+    status = store.status(entry)
+    assert (status.state, status.bytes_have, status.bytes_total) == (ModelState.COMPLETE, 2 * len(DATA), 2 * len(DATA))
+    assert status.path == store.final_path(entry.source, "a-00001-of-00002.gguf")
+    assert {file.name: file.path.read_bytes() for file in status.files} == PARTS
+    assert [file.problem for file in store.verify(entry)] == ["", ""]
+    status.files[1].path.write_bytes(DATA)
+    assert [file.problem for file in store.verify(entry)] == [
+        "", "it has changed since the download; run: laguna-tui models download laguna"
+    ]  # fmt: skip
+    assert store.status(entry).state is ModelState.PARTIAL
+    assert get(entry).run() is DownloadOutcome.DONE
+    assert store.remove(entry) == 2 * len(DATA)
+    assert store.status(entry).state is ModelState.MISSING
+
+
+def test_parts_in_the_hubs_own_cache_are_used_only_if_all_are_there(
+    get: Get, hub: LoopbackHub, store: Store, tmp_path: Path
+):
+    hub.repositories[REPOSITORY].files.update(PARTS)
+    entry = model("a-00001-of-00002.gguf")
+    cache = fill_cache(hub, tmp_path / "home", "a-00002-of-00002.gguf")
+    assert get(entry, cache=cache).run() is DownloadOutcome.DONE
+    assert {file.path.parent for file in store.status(entry).files} == {store.final_path(entry.source, "a").parent}
+    store.remove(entry)
+    fill_cache(hub, tmp_path / "home", "a-00001-of-00002.gguf")
+    assert get(entry, cache=cache).run() is DownloadOutcome.DONE
+    assert all(file.path.is_relative_to(cache) for file in store.status(entry).files)
 
 
 def test_wrong_bytes_in_the_hubs_own_cache_are_not_used(get: Get, hub: LoopbackHub, store: Store, cached: Path):

@@ -54,7 +54,7 @@ def test_models_of_lm_studio_are_listed_once_and_only_those_that_can_be_opened(t
     for name in ("a.gguf", "b-00001-of-00002.gguf", "b-00002-of-00002.gguf", "mmproj-a.gguf", "notes.txt"):
         put(store / name)
     put(store / "torn.gguf", b"<html>")
-    assert [found.title for found in found_files(tmp_path)] == ["a", "b-00001-of-00002"]
+    assert [(found.title, found.size) for found in found_files(tmp_path)] == [("a", 64), ("b", 128)]
 
 
 def test_links_to_folders_are_not_followed(tmp_path):

@@ -138,7 +138,12 @@ WRONG: dict[str, tuple[Change, str]] = {
     "a drafter": (lambda f: f.set("general.architecture", "dflash"), "is a drafter"),
     "an embedder": (lambda f: f.set("general.architecture", "bert"), "'bert', which this engine does not run"),
     "an adapter": (lambda f: f.set("general.type", "adapter"), "holds 'adapter' instead of a model"),
-    "one part of several": (lambda f: f.set("split.count", 3), "one of 3 parts; join them"),
+    "one part of several": (lambda f: f.set("split.count", 3).set("split.no", 1), "one of 3 parts; choose the first"),
+    "a part under a name of its own": (
+        lambda f: f.set("split.count", 3).set("split.no", 0),
+        "first of 3 parts, and the others are found by its name; choose",
+    ),
+    "too many parts": (lambda f: f.set("split.count", 60_000), "one of 60000 parts"),
     "no architecture": (lambda f: f.remove("general.architecture"), "does not name its architecture"),
     "architecture of another type": (lambda f: f.set("general.architecture", 5), "does not name its architecture"),
     "more experts used than there are": (lambda f: f.set("laguna.expert_used_count", 9), "uses 9 of 4 experts"),

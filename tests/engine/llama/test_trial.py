@@ -86,7 +86,7 @@ def test_a_real_crash_is_found(tmp_path: Path, verdicts: Verdicts, monkeypatch: 
     command = (sys.executable, "-c", f"import sys; sys.path.insert(0, {str(folder)!r}); {program}", str(path))
     monkeypatch.setattr(child, "python_command", lambda *_, **__: command)
     with pytest.raises(ModelFileError) as error:
-        trial.check(path, lambda: True)
+        trial.check((path,), lambda: True)
     assert str(error.value) == (
         f"{path}: llama.cpp crashes on it (SIGSEGV); download it again, or choose another model"
     )
