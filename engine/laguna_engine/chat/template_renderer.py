@@ -37,13 +37,23 @@ class Vocabulary(Protocol):
         ...
 
     @property
-    def control_texts(self) -> Mapping[str, int]:
-        """The tokens that are never text, by their spelling."""
+    def named(self) -> Mapping[str, int | None]:
+        """The tokens by the names that templates have for them: `bos_token`, `eos_token`."""
         ...
 
     @property
-    def defined_texts(self) -> Mapping[str, int]:
-        """The user-defined tokens, by their spelling: text that is one token, and some families' markup."""
+    def add_bos(self) -> bool:
+        """Whether conversations begin with BOS where the template has none."""
+        ...
+
+    @property
+    def eog(self) -> frozenset[int]:
+        """The tokens that end an answer."""
+        ...
+
+    @property
+    def markup(self) -> Mapping[str, int]:
+        """The special tokens by their texts."""
         ...
 
 
@@ -52,20 +62,22 @@ class TemplateRenderer:
 
     Attributes:
         template: the model's template.
-        markup: its special tokens: control tokens, and user-defined ones that the template itself writes.
+        names: what it reads besides the conversation: `bos_token`, `eos_token`.
+        markup: its special tokens by their texts.
     """
 
     def __init__(self, vocabulary: Vocabulary, template: ChatTemplate, n_ctx: int) -> None:
         self.template = template
-        defined = vocabulary.defined_texts.items()
-        self.markup: Mapping[str, int] = {
-            **{text: token for text, token in defined if text.strip() and text in template.source},
-            **vocabulary.control_texts,
-        }
+        self.markup = vocabulary.markup
         longest_first = sorted(self.markup, key=len, reverse=True)
         self._markup = re.compile("|".join(map(re.escape, longest_first)) or r"\Z\A")
         self._unsafe = re.compile(f"{self._markup.pattern}|[{_STAND_INS}]")
         self._vocabulary = vocabulary
+        self.names = {
+            name: "" if token is None else vocabulary.piece(token).decode("utf-8", "replace")
+            for name, token in vocabulary.named.items()
+        }
+        self._begins = self.names["bos_token"] if vocabulary.add_bos else ""
         # No vocabulary has tokens of more characters on average, blanks aside.
         self._most = 64 * n_ctx
         self._plain: OrderedDict[str, tuple[int, ...]] = OrderedDict()
@@ -110,8 +122,10 @@ class TemplateRenderer:
             return stand_ins.setdefault(found[0], chr(_FIRST_STAND_IN + len(stand_ins)))
 
         given = {name: protected(value) for name, value in values.items()}
-        rendered = self.template.render(given, self._most)
+        rendered = self.template.render({**given, **self.names}, self._most)
         back = str.maketrans({character: text for text, character in stand_ins.items()})
+        if not rendered.startswith(self._begins):
+            rendered = self._begins + rendered
         at = 0
         for found in self._markup.finditer(rendered):
             yield rendered[at : found.start()].translate(back), None

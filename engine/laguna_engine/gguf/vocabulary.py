@@ -7,7 +7,7 @@ texts are not held in memory: 100,352 of them take tens of megabytes in Python.
 
 import re
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from laguna_engine.gguf.formats import ValueType
@@ -33,8 +33,8 @@ SENTENCEPIECE = "llama"
 _BYTE = re.compile(rb"<0x[0-9A-F]{2}>")
 _BYTES = 256
 _ASCII = 128
-_BYTE_TYPE = 6
-"""`LLAMA_TOKEN_TYPE_BYTE`."""
+_CONTROL_TYPE, _DEFINED_TYPE, _BYTE_TYPE = 3, 4, 6
+"""`llama_token_type`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +58,21 @@ class TokenTypes(LongArray):
 
     Attributes:
         byte_ids: ids of tokens of type BYTE.
+        special_ids: ids of those of type CONTROL or USER_DEFINED.
     """
 
     byte_ids: frozenset[int] = frozenset()
+    special_ids: frozenset[int] = frozenset()
 
     @classmethod
     def of(cls, data: bytes) -> "TokenTypes":
         types = struct.unpack(f"<{len(data) // 4}i", data)
-        return cls(ValueType.INT32, len(types), frozenset(i for i, kind in enumerate(types) if kind == _BYTE_TYPE))
+        byte_ids = frozenset(token for token, kind in enumerate(types) if kind == _BYTE_TYPE)
+        return cls(ValueType.INT32, len(types), byte_ids, _special(types))
+
+
+def _special(types: Iterable[object]) -> frozenset[int]:
+    return frozenset(token for token, kind in enumerate(types) if kind in (_CONTROL_TYPE, _DEFINED_TYPE))
 
 
 class _TokenTexts:
@@ -148,6 +155,20 @@ def has_eos_text(metadata: Mapping[str, Value]) -> bool:
     """Return whether a token has the text that begins a transcript of Laguna's, without which no chat is possible."""
     tokens = metadata.get(TOKENS)
     return tokens.has_eos_text if isinstance(tokens, Tokens) else isinstance(tokens, tuple) and EOS_TEXT in tokens
+
+
+def special_ids(metadata: Mapping[str, Value]) -> frozenset[int] | None:
+    """Return the control and user-defined tokens; None if the file does not say what its tokens are."""
+    types = metadata.get(TOKEN_TYPES)
+    if isinstance(types, TokenTypes):
+        return types.special_ids
+    return _special(types) if isinstance(types, tuple) else None
+
+
+def end_ids(metadata: Mapping[str, Value]) -> frozenset[int]:
+    """Return the tokens that the file names as the end of a text, a turn or a message."""
+    found = (metadata.get(f"tokenizer.ggml.{name}_token_id") for name in ("eos", "eot", "eom"))
+    return frozenset(token for token in found if isinstance(token, int))
 
 
 def _texts(metadata: Mapping[str, Value], key: str) -> int:

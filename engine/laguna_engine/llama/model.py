@@ -38,6 +38,8 @@ _OVERRIDE_BYTES = 127
 
 _DESCRIPTION_BYTES = 256
 
+_CHAT_TEMPLATE = "tokenizer.chat_template"
+
 
 class Model:
     """An open model.
@@ -60,7 +62,8 @@ class Model:
         self._dependents: list[WeakMethod[Callable[[], None]]] = []
         self.header = header
         self.warnings = warnings
-        self.vocab = Vocab(lib.llama_model_get_vocab(handle))
+        template = "" if header.architecture == laguna.ARCHITECTURE else header.metadata.get(_CHAT_TEMPLATE, "")
+        self.vocab = Vocab(lib.llama_model_get_vocab(handle), header.metadata, str(template))
         self.n_embd: int = lib.llama_model_n_embd(handle)
         self.n_layer: int = lib.llama_model_n_layer(handle)
         self.n_ctx_train: int = lib.llama_model_n_ctx_train(handle)

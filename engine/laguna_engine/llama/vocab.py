@@ -1,7 +1,10 @@
 """The vocabulary: text to tokens and back.
 
-Text is `str`; a token's piece is `bytes`, because it may end in the middle of a character. BOS is never added:
-Laguna's template contains it, and some files request a second one.
+Text is `str`; a token's piece is `bytes`, because it may end in the middle of a character. BOS is never added: most
+templates contain it, and some files request a second one.
+
+llama.cpp takes some tokens for special by their spelling: Qwen2.5's ordinary `</s>` would end its answers. Here a token
+is what the file says it is.
 """
 
 import ctypes
@@ -14,6 +17,8 @@ from functools import cached_property
 
 from laguna_engine.errors import EngineClosed, RequestError
 from laguna_engine.gguf.laguna import END_OF_TURN, EOS_TEXT
+from laguna_engine.gguf.reader import Value
+from laguna_engine.gguf.vocabulary import end_ids, special_ids
 from laguna_engine.native.library import lib
 from laguna_engine.native.structs import VocabHandle
 
@@ -33,19 +38,26 @@ class Vocab:
         size: number of tokens.
         bos: the BOS token, None if there is none.
         named: tokens by the names that chat templates have for them.
-        ends: the tokens that end a text and a turn by the file.
-        add_bos: whether the file requests BOS to be added; ignored, because the transcript starts with it.
+        add_bos: whether the file requests a BOS where the template has none.
     """
 
-    def __init__(self, handle: VocabHandle) -> None:
+    def __init__(self, handle: VocabHandle, metadata: Mapping[str, Value], template: str = "") -> None:
+        """Take a native vocabulary.
+
+        Args:
+            handle: it.
+            metadata: that of its file.
+            template: user-defined tokens are special if this text has them, and otherwise text that is one token, such
+                as Gemma's line breaks; empty where all of them are special.
+        """
         self._handle = handle
+        self._template = template
+        self._special, self._ends = special_ids(metadata), end_ids(metadata)
         self.size: int = lib.llama_vocab_n_tokens(handle)
         bos: int = lib.llama_vocab_bos(handle)
         self.bos = bos if bos >= 0 else None
         self.add_bos: bool = lib.llama_vocab_get_add_bos(handle)
         eos: int = lib.llama_vocab_eos(handle)
-        eot: int = lib.llama_vocab_eot(handle)
-        self.ends = frozenset(token for token in (eos, eot) if token >= 0)
         self.named = {"bos_token": self.bos, "eos_token": eos if eos >= 0 else None}
         self._pieces: dict[int, bytes] = {}
         # Held briefly, and reentrant, because the garbage collector may close an engine at any point.
@@ -55,38 +67,47 @@ class Vocab:
 
     @cached_property
     def eog(self) -> frozenset[int]:
-        """Tokens that end an answer: the file's own, and Laguna's, of which some conversions name only one."""
+        """Tokens that end an answer.
+
+        Those that the file names; those with the spelling of an end that are special in the file; and Laguna's, of
+        which some conversions name only one.
+        """
         is_end = lib.llama_vocab_is_eog
         with self._in_use() as handle:
-            own = {token for token in range(self.size) if is_end(handle, token)}
-        return frozenset(own | {token for text in (END_OF_TURN, EOS_TEXT) if (token := self.id_of(text)) is not None})
+            own = {token for token in self._attributes if is_end(handle, token)}
+        own.update(token for text in (END_OF_TURN, EOS_TEXT) if (token := self.id_of(text)) is not None)
+        return self._ends | own
 
     @cached_property
     def _attributes(self) -> dict[int, int]:
-        """Attributes of the special tokens."""
+        """Attributes of the control and user-defined tokens."""
         attribute, special = lib.llama_vocab_get_attr, _ATTR_CONTROL | _ATTR_USER_DEFINED
+        tokens = range(self.size) if self._special is None else sorted(self._special | self._ends)
         with self._in_use() as handle:
-            return {token: attr for token in range(self.size) if (attr := attribute(handle, token)) & special}
+            return {token: attr for token in tokens if (attr := attribute(handle, token)) & special}
 
     @cached_property
-    def _ids(self) -> dict[str, int]:
+    def _texts(self) -> dict[int, str]:
+        """The special tokens' texts."""
+        texts = {token: self.piece(token).decode("utf-8", "replace") for token in self._attributes}
+        return {
+            token: text
+            for token, text in texts.items()
+            if self._attributes[token] & _ATTR_CONTROL
+            or not self._template
+            or (text.strip() and text in self._template)
+        }
+
+    @cached_property
+    def markup(self) -> Mapping[str, int]:
+        """The special tokens by their texts: control tokens, and user-defined ones that the template writes."""
         # Reversed, so that of two tokens with the same text the first wins, as in llama.cpp.
-        return {self.piece(token).decode("utf-8", "replace"): token for token in reversed(self._attributes)}
-
-    @cached_property
-    def control_texts(self) -> Mapping[str, int]:
-        """The tokens that are never text, by their spelling."""
-        return {text: token for text, token in self._ids.items() if self._attributes[token] & _ATTR_CONTROL}
-
-    @cached_property
-    def defined_texts(self) -> Mapping[str, int]:
-        """The user-defined tokens, by their spelling: text that is one token, and some families' markup."""
-        return {text: token for text, token in self._ids.items() if self._attributes[token] & _ATTR_USER_DEFINED}
+        return {text: token for token, text in reversed(self._texts.items())}
 
     @cached_property
     def _parsed_anywhere(self) -> re.Pattern[str] | None:
         """Matches the texts that llama.cpp parses as special tokens even with `parse_special` off."""
-        texts = [text for text, token in self._ids.items() if self._attributes[token] & _ATTR_USER_DEFINED]
+        texts = [text for token, text in self._texts.items() if self._attributes[token] & _ATTR_USER_DEFINED]
         # A single character cannot be split, and runs of blanks are ordinary text.
         markers = [re.escape(text) for text in texts if len(text) > 1 and not text.isspace()]
         return re.compile("|".join(markers)) if markers else None
@@ -121,12 +142,12 @@ class Vocab:
         return max(len(self.piece(token)) for token in range(self.size))
 
     def is_control(self, token: int) -> bool:
-        """Return whether `token` is special (control or user-defined) rather than text."""
-        return token in self._attributes
+        """Return whether `token` is special rather than text."""
+        return token in self._texts
 
     def id_of(self, text: str) -> int | None:
         """Return the special token whose text is exactly `text`, or None."""
-        return self._ids.get(text)
+        return self.markup.get(text)
 
     def tokenize(self, text: str, *, special: bool) -> list[int]:
         """Tokenize `text`, without BOS. Lone surrogates become "?".
@@ -134,14 +155,14 @@ class Vocab:
         Args:
             text: the text.
             special: whether texts of special tokens become those tokens. If not, no special token can result: texts of
-                user-defined tokens, which llama.cpp would parse anyway, are split first.
+                special tokens that llama.cpp would parse anyway are split first.
         """
         if special:
             return self._encode(text, True)
         return [token for fragment in self._fragments(text) for token in self._encode(fragment, False)]
 
     def _fragments(self, text: str) -> Iterator[str]:
-        """Split `text` so that no piece contains the whole text of a user-defined token."""
+        """Split `text` so that no piece contains the whole text of such a token."""
         start = 0
         while self._parsed_anywhere and (found := self._parsed_anywhere.search(text, start)):
             yield text[start : found.start() + 1]

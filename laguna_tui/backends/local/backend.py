@@ -205,9 +205,7 @@ def _flat(rendered: Iterable[Parts]) -> list[int]:
 
 def template_format(engine: "Engine", model: str) -> TemplateFormat:
     """Return the format of a model that brings its own template."""
-    vocab, info = engine.vocab, engine.info
-    names = {name: "" if token is None else vocab.piece(token).decode() for name, token in vocab.named.items()}
-    return TemplateFormat(vocab, info.chat_template, engine.n_ctx, model, names, vocab.ends)
+    return TemplateFormat(engine.vocab, engine.info.chat_template, engine.n_ctx, model)
 
 
 def family_of(entry: ModelEntry, info: EngineInfo) -> Family | None:

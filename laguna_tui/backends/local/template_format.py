@@ -1,6 +1,6 @@
 """The chat format of a model with its own template: messages as tokens, and its turn as events."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import takewhile
 
@@ -32,15 +32,7 @@ class TemplateFormat:
         stop_tokens: What ends the model's turn.
     """
 
-    def __init__(
-        self,
-        vocabulary: Vocabulary,
-        source: str,
-        n_ctx: int,
-        model: str,
-        names: Mapping[str, str],
-        ends: Collection[int] = (),
-    ) -> None:
+    def __init__(self, vocabulary: Vocabulary, source: str, n_ctx: int, model: str) -> None:
         """Take a model.
 
         Args:
@@ -48,22 +40,20 @@ class TemplateFormat:
             source: Its template; empty for ChatML.
             n_ctx: Tokens of context.
             model: Identifies it; the tokens of other models' answers are not used.
-            names: Variables of templates besides the conversation: `bos_token`, `eos_token`.
-            ends: The tokens that end turns by the model's file.
         """
         self._no_template = not source
         self._template = ChatTemplate(source, datetime.now())
-        self._model, self._names, self._most = model, names, _CHARS_A_TOKEN * n_ctx
+        self._model, self._most = model, _CHARS_A_TOKEN * n_ctx
+        self._renderer = TemplateRenderer(vocabulary, self._template, n_ctx)
         # The first rendering decides whether the template is used at all.
         shown = self._rendered(_ANSWERED, [])
         if not all(each["content"] in shown for each in _ANSWERED):
             self._template.give_up("it leaves out messages")
-        self._renderer = TemplateRenderer(vocabulary, self._template, n_ctx)
         source = self._template.source
         self._known, self._thinking = known_markup(source), think_tags(source)
         self._accepted = accepted_values(self._attempt)
         self.form = self._read_form()
-        self.stop_tokens = self._stop_tokens() | set(ends)
+        self.stop_tokens = self._stop_tokens() | vocabulary.eog
         self._newest: list[tuple[Prompt, bool, list[tuple[str, Sequence[int]]]]] = []
 
     @property
@@ -153,7 +143,6 @@ class TemplateFormat:
             # By two names: DeepSeek and Granite have the other one.
             "enable_thinking": prompt.thinking,
             "thinking": prompt.thinking,
-            **self._names,
         }
         if prompt.tools:
             values["tools"] = self._accepted.tools([tool.as_openai() for tool in prompt.tools])
@@ -166,7 +155,7 @@ class TemplateFormat:
         return self._template.attempt(self._probed(messages, tools), self._most)
 
     def _probed(self, messages: Sequence[object], tools: Sequence[object]) -> dict[str, object]:
-        values = {"messages": messages, "add_generation_prompt": False, **self._names}
+        values = {"messages": messages, "add_generation_prompt": False, **self._renderer.names}
         return {**values, "tools": tools} if tools else values
 
 

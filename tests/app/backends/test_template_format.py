@@ -21,7 +21,6 @@ from tests.engine.chat.real_templates import templates
 
 READ = ToolSpec("read", "Reads.", {"type": "object", "properties": {"path": {"type": "string"}}})
 SPECIALS = ("<|im_start|>", "<|im_end|>", "<think>", "</think>", "<eos>")
-NAMES = {"bos_token": "", "eos_token": "<eos>"}
 
 QWEN = (
     "{% if tools %}<|im_start|>system\n{{ tools | tojson }}<|im_end|>\n{% endif %}"
@@ -45,7 +44,7 @@ NO_SYSTEM = (
 
 
 def opened(source=QWEN, specials=SPECIALS):
-    return TemplateFormat(FakeVocabulary(specials), source, 4096, "model", NAMES)
+    return TemplateFormat(FakeVocabulary(specials), source, 4096, "model")
 
 
 def text(form, tokens):
@@ -97,7 +96,7 @@ def test_a_conversation_that_grows_keeps_its_beginning():
 def test_the_tokens_that_the_model_generated_are_used_again():
     # "Two" is four tokens here, as no tokenizer would have it.
     vocabulary = FakeVocabulary((*SPECIALS, "Tw"))
-    form = TemplateFormat(vocabulary, QWEN, 4096, "model", NAMES)
+    form = TemplateFormat(vocabulary, QWEN, 4096, "model")
     generated = (*b"Two", vocabulary.ids["<|im_end|>"])
     mine = Message(Role.ASSISTANT, answer=AssistantMessage("Two"), trace=Trace("model", generated))
     others = Message(Role.ASSISTANT, answer=AssistantMessage("Two"), trace=Trace("another", generated))
@@ -125,6 +124,15 @@ def test_calls_are_read_and_thoughts_are_told_apart():
 
 def test_the_turn_ends_where_the_template_ends_it():
     assert opened().stop_tokens == {FakeVocabulary(SPECIALS).ids["<|im_end|>"]}
+
+
+@pytest.mark.parametrize("source", [QWEN, "{{ bos_token }}" + QWEN, "<eos>" + QWEN])
+def test_a_conversation_begins_with_one_bos(source):
+    vocabulary = FakeVocabulary(SPECIALS)
+    vocabulary.named["bos_token"] = vocabulary.ids["<eos>"]
+    vocabulary.add_bos = True
+    said = read(TemplateFormat(vocabulary, source, 4096, "model"), Prompt("", (), (user("One"),)))
+    assert (said.count("<eos>"), said.startswith("<eos>")) == (1, True)
 
 
 def test_a_template_without_system_or_calls_has_them_as_text():

@@ -21,8 +21,6 @@ class Vocabulary(FakeVocabulary):
     """What the engine's vocabulary has besides."""
 
     longest_piece = 12
-    named = {"bos_token": None, "eos_token": None}  # noqa: RUF012 like the engine's
-    ends = frozenset[int]()
 
 
 @pytest.fixture

@@ -25,6 +25,8 @@ class FakeVocabulary:
         self.ids = {text: 256 + index for index, text in enumerate(specials)}
         self._texts = {token: text for text, token in self.ids.items()}
         self._leaky = leaky
+        self.named: dict[str, int | None] = {"bos_token": None, "eos_token": self.ids.get("<eos>")}
+        self.add_bos, self.eog = False, frozenset[int]()
 
     def tokenize(self, text: str, *, special: bool) -> list[int]:
         known = tuple(self.ids) if special else self._leaky
@@ -36,12 +38,8 @@ class FakeVocabulary:
         ]
 
     @property
-    def control_texts(self) -> dict[str, int]:
+    def markup(self) -> dict[str, int]:
         return self.ids
-
-    @property
-    def defined_texts(self) -> dict[str, int]:
-        return {}
 
     def id_of(self, text: str) -> int | None:
         return self.ids.get(text)

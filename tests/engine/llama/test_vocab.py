@@ -14,7 +14,7 @@ from laguna_engine.llama.model import Model
 from laguna_engine.llama.vocab import Vocab
 from laguna_engine.native.library import lib
 from laguna_engine.native.structs import ModelHandle
-from tests.engine import tiny
+from tests.engine import generic, tiny
 
 LEAKING = {tiny.THINK, tiny.END_THINK, tiny.ASSISTANT, tiny.END_ASSISTANT, tiny.TOOL_CALL, tiny.END_TOOL_CALL}
 """Markers that older conversions type as user-defined: their text is shown, and plain text is parsed as them."""
@@ -40,6 +40,50 @@ def leaking_vocab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vocab]:
 
 def test_the_end_tokens_are_found_by_text_when_the_file_does_not_name_them(vocab: Vocab, leaking_vocab: Vocab) -> None:
     assert vocab.eog == leaking_vocab.eog == {tiny.EOS, tiny.END_ASSISTANT}
+
+
+@pytest.fixture
+def other_family(tmp_path: Path) -> Iterator[tuple[Vocab, dict[str, int]]]:
+    """The vocabulary of another family, with tokens of some spellings, and these by their texts."""
+    file = generic.model("llama")
+    texts, types = (list(file.metadata[f"tokenizer.ggml.{name}"][1]) for name in ("tokens", "token_type"))
+    kinds = {
+        "</s>": tiny.NORMAL,
+        "<|endoftext|>": tiny.CONTROL,
+        "<stop>": tiny.CONTROL,
+        "<call>": tiny.USER_DEFINED,
+        "<table>": tiny.USER_DEFINED,
+        "\n\n\n": tiny.USER_DEFINED,
+    }
+    ids = dict(zip(kinds, range(480, 500), strict=False))
+    for text, token in ids.items():
+        texts[token], types[token] = text, kinds[text]
+    file.set("tokenizer.ggml.tokens", texts).set("tokenizer.ggml.token_type", types)
+    file.set("tokenizer.chat_template", "{{ '<call>' }}").set("tokenizer.ggml.eos_token_id", ids["<stop>"])
+    file.remove("tokenizer.ggml.eot_token_id")
+    model = Model.open(file.write(tmp_path / "other.gguf"), tried=True)
+    yield model.vocab, ids
+    model.close()
+
+
+def test_an_answer_ends_where_the_file_says_so_and_not_by_the_spelling_of_text(
+    other_family: tuple[Vocab, dict[str, int]],
+) -> None:
+    vocab, ids = other_family
+    assert ids["</s>"] not in vocab.eog
+    assert {ids["<stop>"], ids["<|endoftext|>"]} <= vocab.eog
+    assert vocab.pieces[ids["</s>"]] == b"</s>"
+
+
+def test_user_defined_tokens_are_text_unless_the_template_writes_them(
+    other_family: tuple[Vocab, dict[str, int]],
+) -> None:
+    vocab, ids = other_family
+    assert vocab.markup.keys() >= {"<call>", "<stop>", "<|endoftext|>"}
+    assert not vocab.markup.keys() & {"<table>", "\n\n\n", "</s>"}
+    assert vocab.pieces[ids["\n\n\n"]] == b"\n\n\n"
+    assert ids["<table>"] in vocab.tokenize("a<table>\n\n\n<call>", special=False)
+    assert ids["<call>"] not in vocab.tokenize("a<table>\n\n\n<call>", special=False)
 
 
 def test_the_files_wish_for_a_bos_is_known_and_not_granted(vocab: Vocab) -> None:
