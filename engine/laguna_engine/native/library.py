@@ -27,7 +27,7 @@ from laguna_engine.native.structs import LogCallback
 RING_LINES = 512
 """Lines in the ring: a model load logs about 200; two loads and their errors fit."""
 
-LEVEL_INFO, LEVEL_WARN, LEVEL_ERROR, LEVEL_CONTINUE = 2, 3, 4, 5
+LEVEL_DEBUG, LEVEL_INFO, LEVEL_WARN, LEVEL_ERROR, LEVEL_CONTINUE = 1, 2, 3, 4, 5
 """`ggml_log_level`."""
 
 
@@ -40,8 +40,10 @@ class LogRing:
         self.callback = LogCallback(self._write)
 
     def _write(self, level: int, text: bytes | None, _data: object) -> None:
-        # A single append: two native threads may log at once.
-        self._lines.append((level, (text or b"").decode("utf-8", "replace")))
+        # llama.cpp debugs in thousands of lines, which would push out all others.
+        if level != LEVEL_DEBUG:
+            # A single append: two native threads may log at once.
+            self._lines.append((level, (text or b"").decode("utf-8", "replace")))
 
     def recent(self, count: int = RING_LINES, *, at_least: int = 0) -> list[str]:
         """Return the last `count` non-blank lines of level `at_least` or higher, oldest first."""

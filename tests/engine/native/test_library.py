@@ -14,7 +14,7 @@ from laguna_engine.errors import LibraryError
 from laguna_engine.llama.model import Model
 from laguna_engine.native import library, selftest
 from laguna_engine.native.abort import AbortFlag
-from laguna_engine.native.library import LEVEL_CONTINUE, LEVEL_ERROR, LEVEL_INFO, RING_LINES, LogRing
+from laguna_engine.native.library import LEVEL_CONTINUE, LEVEL_DEBUG, LEVEL_ERROR, LEVEL_INFO, RING_LINES, LogRing
 from laguna_engine.native.prototypes import PROTOTYPES
 
 
@@ -140,9 +140,11 @@ def test_the_log_is_bounded_and_filtered() -> None:
     ring = LogRing()
     for number in range(2 * RING_LINES):
         ring.callback(LEVEL_INFO, b"line %d\n" % number, None)
+        ring.callback(LEVEL_DEBUG, b"a tensor of the graph\n", None)
     ring.callback(LEVEL_ERROR, b"bad \xff", None)
     ring.callback(LEVEL_CONTINUE, b"news\n", None)
     assert len(ring.recent()) == RING_LINES - 1
+    assert "a tensor of the graph" not in ring.recent()
     assert ring.recent(at_least=LEVEL_ERROR) == ["bad \N{REPLACEMENT CHARACTER}news"]
     assert ring.recent(1, at_least=LEVEL_INFO) == ["bad \N{REPLACEMENT CHARACTER}news"]
 
