@@ -58,6 +58,8 @@ _PLAIN = SessionOptions()
 # Enough text before a difference to find its place: about a line.
 _TOKENS_BEFORE = 24
 _EXAMPLES = 3
+# Tokens of the folder's map that tell whether there is any code.
+_ANY_CODE = 16
 # Whoever has not asked anything after this time needs no example.
 _EXAMPLES_WAIT_S = 120.0
 
@@ -392,7 +394,9 @@ class PromptView:
         return completions(parts.context.codebase, text, cursor)
 
     def examples(self, should_stop: Callable[[], bool]) -> Sequence[str] | None:
-        """Return questions about this folder that the open model answers well; None if the folder is unknown.
+        """Return questions about this folder that the open model answers well, none where there is no code.
+
+        None if the folder is unknown, or no name in its code is of a kind to ask about.
 
         Waits for the folder's index. should_stop: polled; the wait ends once it returns True.
         """
@@ -403,7 +407,8 @@ class PromptView:
         codebase.start()
         if not codebase.wait(_EXAMPLES_WAIT_S, should_stop):
             return None
-        return parts.toolbox.profile.examples.about(codebase.well_known(), _EXAMPLES)
+        questions = parts.toolbox.profile.examples.about(codebase.well_known(), _EXAMPLES)
+        return questions if questions or not codebase.map(_ANY_CODE).known else None
 
     def blocks(self) -> "Sequence[ContextBlock]":
         """Return the prompt's blocks, in its order."""

@@ -95,6 +95,12 @@ async def test_a_folder_without_code_says_so(nano):
         assert offers(app) == []
 
 
+def test_code_whose_names_are_plain_words_is_code_without_examples(nano):
+    write(nano.folder.path, {"calc.py": "def add(a, b):\n    return a + b\n"})
+    nano.open(lambda progress: None)
+    assert nano.prompt.examples(lambda: False) is None
+
+
 async def test_a_folder_with_one_file_has_only_the_questions_that_it_can_answer(nano):
     write(nano.folder.path, {"only.py": "def first_one():\n    return 1\n"})
     async with running(nano) as (app, pilot):
