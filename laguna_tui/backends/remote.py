@@ -82,9 +82,11 @@ class RemoteBackend:
         n_ctx: Tokens of context: the user's setting, what the endpoint says, or an assumption.
         warnings: Sentences for the user.
         lost: Always False: llama.cpp cannot abort in this process.
+        writes_calls: Always True: the endpoint renders tools and parses calls.
     """
 
     lost = False
+    writes_calls = True
 
     def __init__(self, options: RemoteOptions, served: ServedModel) -> None:
         """Use `RemoteBackend.open`."""

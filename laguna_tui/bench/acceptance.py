@@ -105,6 +105,6 @@ def _prompts(engine: "Engine", entry: "ModelEntry", *, thinking: bool) -> tuple[
     from laguna_tui.base.messages import ChatMessage
 
     backend = LocalBackend(engine, family_of(entry, engine.info))
-    chat = Conversation(backend, profile_of(entry), thinking=thinking)
+    chat = Conversation(backend, profile_of(entry, writes_calls=backend.writes_calls), thinking=thinking)
     requests = [backend.request(chat.prompt(ChatMessage.asked(question)), Options()) for question in QUESTIONS]
     return [list(request.tokens) for request in requests], requests[0].stop_tokens

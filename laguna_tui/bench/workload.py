@@ -222,7 +222,8 @@ def _messages(path: Path) -> list[str]:
 
 def _asked(engine: Engine, options: BenchOptions, messages: list[str]) -> list[BenchPrompt]:
     backend = _backend(engine, options)
-    chat = Conversation(backend, profile_of(options.entry), thinking=_thinking(options))
+    profile = profile_of(options.entry, writes_calls=backend.writes_calls)
+    chat = Conversation(backend, profile, thinking=_thinking(options))
     prompts = []
     for number, message in enumerate(messages, 1):
         request = backend.request(chat.prompt(ChatMessage.asked(message)), Options())
@@ -240,7 +241,7 @@ def _requests(engine: Engine, options: BenchOptions, folder: Path, name: str, qu
     backend = _Recorder(engine, family_of(options.entry, engine.info))
     codebase = Codebase(folder, folder.parent / "index")
     # A routed answer generates nothing that could be measured.
-    profile = replace(profile_of(options.entry), router=None)
+    profile = replace(profile_of(options.entry, writes_calls=backend.writes_calls), router=None)
     toolbox = Toolbox(profile, Workspace(folder), codebase=codebase)
     try:
         agent = Agent(

@@ -33,10 +33,11 @@ class ModelKind(StrEnum):
 
 
 class ToolSet(StrEnum):
-    """Profile of a model (`agent/profile.py`): `basic` is that of the bundled small model."""
+    """Profile of a model (`agent/profile.py`): `basic` is that of the bundled small model, `chat` has no tools."""
 
     BASIC = "basic"
     FULL = "full"
+    CHAT = "chat"
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 
 _OWN_TOOLS_ONLY = "{title} uses its own tools only, so the MCP servers of {sources} are not started."
+_NO_CALLS = "{title} cannot call tools, so the MCP servers of {sources} are not started."
 
 
 class McpServers:
@@ -62,7 +63,7 @@ class McpServers:
         return tuple(filter(None, found))
 
     def added_to(self, profile: "ModelProfile", entry: ModelEntry) -> "ModelProfile":
-        """Return the profile with their tools appended; unchanged for a model trained on a fixed tool set."""
+        """Return the profile with their tools appended; unchanged for a model whose tools are fixed."""
         from laguna_tui.agent.tools.mcp.mcp_tools import McpTools
 
         if self._tools is None and not self._problem:
@@ -74,9 +75,10 @@ class McpServers:
         tools, self._unused = self._tools, ""
         if tools is None:
             return profile
-        if entry.tools is not ToolSet.FULL:
+        if entry.tools is not ToolSet.FULL or not profile.tools:
             if tools.sources:
-                self._unused = _OWN_TOOLS_ONLY.format(title=entry.title, sources=" and ".join(tools.sources))
+                reason = _OWN_TOOLS_ONLY if profile.tools else _NO_CALLS
+                self._unused = reason.format(title=entry.title, sources=" and ".join(tools.sources))
             return profile
         if self._offered is None:
             self._offered = tools.offer()
@@ -158,7 +160,7 @@ class SessionParts:
             undo.callback(context.close)
             servers = McpServers(folder, state, services.commands, options.clients)
             undo.callback(servers.close)
-            profile = servers.added_to(profile_of(entry), entry)
+            profile = servers.added_to(profile_of(entry, writes_calls=backend.writes_calls), entry)
             toolbox = Toolbox(
                 profile,
                 workspace,
@@ -185,7 +187,8 @@ class SessionParts:
 
         options = agent_options(selection.settings, selection.entry)
         options = replace(options, drafting=replace(options.drafting, enabled=mode is not Speculation.OFF))
-        toolbox = self.toolbox.with_profile(self.servers.added_to(profile_of(selection.entry), selection.entry))
+        profile = profile_of(selection.entry, writes_calls=backend.writes_calls)
+        toolbox = self.toolbox.with_profile(self.servers.added_to(profile, selection.entry))
         self.agent.use_model(backend, options, toolbox, self.context.attacher(backend, toolbox.profile))
         self.toolbox = toolbox
 

@@ -66,6 +66,11 @@ class LocalBackend:
         return self.engine.n_ctx
 
     @property
+    def writes_calls(self) -> bool:
+        """Whether the model's chat format has tool calls."""
+        return self._format.writes_calls
+
+    @property
     def lost(self) -> bool:
         """Whether llama.cpp aborted."""
         return self.engine.lost

@@ -25,7 +25,10 @@ class LagunaFormat:
     Attributes:
         encoder: Text to tokens; no text becomes markup.
         stop_tokens: What ends the model's turn.
+        writes_calls: Whether the model can call tools.
     """
+
+    writes_calls = True
 
     def __init__(self, vocabulary: Tokenizer, family: Family, model: str) -> None:
         """Take a model.

@@ -64,6 +64,11 @@ class TemplateFormat:
         failed = self._template.failed
         return f"This model's chat template cannot be used ({failed}); ChatML is used instead." if failed else ""
 
+    @property
+    def writes_calls(self) -> bool:
+        """Whether the model can call tools."""
+        return self.form is not None or bool(self._known.forms)
+
     def render(self, prompt: Prompt) -> list[Parts]:
         """Return the tokens of the system prompt with the tools, then of each message."""
         pieces = self._closed(prompt)

@@ -92,7 +92,7 @@ GOOD = 'title="T"\nsummary="s"\nmatch=[]\ntemplate="XS_2"\nthinking=true\ncontex
         (("thinking=true", 'thinking="yes"'), "thinking = 'yes': it must be true or false"),
         (('title="T"\n', ""), "title is missing"),
         (('title="T"\n', 'title="T"\ndrafter=1\n'), "drafter = 1: it must be text"),
-        (('title="T"\n', 'title="T"\ntools="all"\n'), "tools = 'all': it must be one of basic, full"),
+        (('title="T"\n', 'title="T"\ntools="all"\n'), "tools = 'all': it must be one of basic, full, chat"),
         (('title="T"\n', 'title="T"\nkind="drafter"\ntools="full"\n'), "tools is for models that answer"),
         (('title="T"\n', 'title="T"\nkind="drafter"\nturns=2\n'), "turns is for models that answer"),
         (('title="T"\n', 'title="T"\nturns=0\n'), "turns = 0: it must be 1 or more"),

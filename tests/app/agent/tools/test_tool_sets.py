@@ -9,6 +9,7 @@ from laguna_engine.chat.encoding import SafeEncoder
 from laguna_engine.chat.template import Family, Renderer
 from laguna_engine.llama.model import Model
 from laguna_tui.agent.profile import PROFILES, profile_of
+from laguna_tui.agent.tools.chat_profile import CHAT
 from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.agent.tools.registry import Toolbox
@@ -75,6 +76,12 @@ def test_every_set_that_an_entry_can_name_has_a_profile():
 
 def test_a_profile_follows_the_turns_of_the_entry():
     assert profile_of(replace(load_catalogue()["xs-2.1"], turns=3)) == replace(FULL, turns=3)
+
+
+def test_a_model_whose_format_has_no_calls_has_no_tools():
+    entry = replace(load_catalogue()["xs-2.1"], turns=3)
+    assert profile_of(entry, writes_calls=False) == replace(CHAT, turns=3)
+    assert CHAT.specs == ()
 
 
 def test_tools_that_search_an_index_are_refused_without_one(tmp_path):
