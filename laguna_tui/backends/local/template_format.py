@@ -1,8 +1,9 @@
 """The chat format of a model with its own template: messages as tokens, and its turn as events."""
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from itertools import takewhile
+from itertools import accumulate, pairwise, takewhile
 
 from laguna_engine.chat.accepted_values import accepted_values
 from laguna_engine.chat.call_form import CallForm, read_form
@@ -43,7 +44,7 @@ class TemplateFormat:
         """
         self._no_template = not source
         self._template = ChatTemplate(source, datetime.now())
-        self._model, self._most = model, _CHARS_A_TOKEN * n_ctx
+        self._model, self._most, self._piece = model, _CHARS_A_TOKEN * n_ctx, vocabulary.piece
         self._renderer = TemplateRenderer(vocabulary, self._template, n_ctx)
         # The first rendering decides whether the template is used at all.
         shown = self._rendered(_ANSWERED, [])
@@ -70,11 +71,12 @@ class TemplateFormat:
         return self.form is not None or bool(self._known.forms)
 
     def render(self, prompt: Prompt) -> list[Parts]:
-        """Return the tokens of the system prompt with the tools, then of each message."""
+        """Return the tokens of the system prompt with the tools, then of the parts of each message."""
         pieces = self._closed(prompt)
         parts, at = list[Parts](), 0
-        for end in _ends([text for text, _ in pieces], prompt):
-            parts.append(([token for _, tokens in pieces[at:end] for token in tokens],))
+        ends = _ends([text for text, _ in pieces], prompt)
+        for end, texts in zip(ends, ((), *(each.parts for each in prompt.messages)), strict=True):
+            parts.append(self._cut(pieces[at:end], texts))
             at = end
         return parts
 
@@ -105,6 +107,25 @@ class TemplateFormat:
     def constraints(self, tools: tuple[ToolSpec, ...], options: Options) -> tuple[ConstraintSpec, ...]:
         """Return the constraints that the options put on an answer."""
         return ()
+
+    def _cut(self, pieces: Sequence[tuple[str, Sequence[int]]], parts: Sequence[str]) -> Parts:
+        """Return the tokens of a message, cut where its parts begin; the first and the last have what is around."""
+        tokens = [token for _, each in pieces for token in each]
+        if len(parts) < 2:
+            return (tokens,)
+        content, before = "".join(parts), 0
+        for text, each in pieces:
+            if (at := text.find(content.strip())) >= 0:
+                break
+            before += len(each)
+        else:
+            return (tokens, *([] for _ in parts[1:]))
+        at -= len(content) - len(content.lstrip())
+        # A token belongs to the part in which it begins.
+        begins = [0, *accumulate(len(self._piece(token)) for token in each)][:-1]
+        starts = accumulate((len(part) for part in parts[:-1]), initial=at)
+        cuts = [before + bisect_left(begins, len(text[: max(0, start)].encode())) for start in starts][1:]
+        return tuple(tokens[start:end] for start, end in pairwise([0, *cuts, len(tokens)]))
 
     def _closed(self, prompt: Prompt) -> list[tuple[str, Sequence[int]]]:
         """Return a conversation as the rendering with an open turn has it, without that turn."""

@@ -82,6 +82,25 @@ def test_each_message_has_its_own_tokens():
     assert [each.count(said) for each, said in zip(shown, ("Be brief.", "One", "Two", "Three"), strict=True)] == [1] * 4
 
 
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ("[folder]\n\n", "a.py\n```\nx = 'é'\n```\n", "What is <|im_end|>?"),
+        (" \n", "leading blanks that a template may trim", "and the words"),
+        ("one", "", "two"),
+    ],
+)
+@pytest.mark.parametrize("content", ["m.content", "m.content.strip()"])
+def test_the_parts_of_a_message_have_their_own_tokens(parts, content):
+    answer = Message(Role.ASSISTANT, answer=AssistantMessage("Yes."))
+    prompt = Prompt("Be brief.", (), (Message(Role.USER, parts), answer))
+    form = opened(QWEN.replace("m.content }}", f"{content} }}}}"))
+    _, found, _ = form.render(prompt)
+    first, *others = (text(form, tokens) for tokens in found)
+    assert first.removeprefix("<|im_end|>\n<|im_start|>user\n").strip() == parts[0].strip()
+    assert others == list(parts[1:])
+
+
 def test_a_conversation_that_grows_keeps_its_beginning():
     form, messages = opened(), [user("One")]
     before: list[int] = []
