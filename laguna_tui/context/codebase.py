@@ -32,11 +32,13 @@ from laguna_tui.repo.search.symbol_search import (
     find_symbols,
     members_of,
     named,
+    outline_of,
     with_signature,
 )
 from laguna_tui.repo.search.symbol_uses import Use, files_with, find_uses
 from laguna_tui.repo.search.well_known import WellKnownSymbol, well_known_symbols
 from laguna_tui.repo.syntax.languages import DefinitionKind
+from laguna_tui.repo.syntax.outline import Outline
 
 # Errors of the index that are not the caller's fault: another program's lock, a full disk, damage.
 _FAULTS = (sqlite3.Error, IndexFault, OSError, UserError, ValueError, zlib.error)
@@ -176,6 +178,10 @@ class Codebase:
     def with_signature(self, kind: DefinitionKind, containing: str = "") -> list[SymbolMatch]:
         """Return every definition of a kind whose signature contains a text (`symbol_search.with_signature`)."""
         return self._answer(lambda connection: with_signature(connection, kind, containing), [])
+
+    def outline(self, path: str) -> Outline:
+        """Return the definitions of a file by their lines (`symbol_search.outline_of`)."""
+        return self._answer(lambda connection: outline_of(connection, path), Outline(()))
 
     def uses(self, name: str, limit: int = 20, should_stop: Callable[[], bool] = lambda: False) -> list[Use]:
         """Return the lines that use a name, with the definitions around them (`symbol_uses.find_uses`)."""

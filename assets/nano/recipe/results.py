@@ -165,7 +165,7 @@ class Source:
         if rng.random() < MISSING_SHARE:
             return Found(name, f"Nothing matches `{name}`.")
         lists = {title: self._list(title, name, old, defined)}
-        return Found(name, "\n".join(list_lines(lists, cut=rng.random() < 0.03)))
+        return Found(name, "\n".join(list_lines(lists, cut=lists if rng.random() < 0.03 else ())))
 
     def _short(self) -> tuple[str, ListedLine]:
         """A definition, mostly the shorter of two: long ones cost much."""

@@ -16,6 +16,7 @@ _OLD = re.compile(
     re.IGNORECASE,
 )
 _EXAMPLES = re.compile(r"(^|/)(examples?|samples?|demos?|docs?|bench(marks?)?|locales?|migrations)(/|$)", re.IGNORECASE)
+_BUNDLED = re.compile(r"(^|/)dist/|\.min\.js$")
 _PROSE = (
     ".md",
     ".rst",
@@ -58,8 +59,8 @@ def is_test(path: str) -> bool:
 
 @lru_cache(maxsize=50_000)
 def is_secondary(path: str) -> bool:
-    """Return whether the file is old, copied from elsewhere, an example, or only declares what another one defines."""
-    return _OLD.search(path) is not None or _EXAMPLES.search(path) is not None or path.endswith(_STUBS)
+    """Return whether the file is old, copied, bundled, an example, or only declares what another one defines."""
+    return any(each.search(path) for each in (_OLD, _EXAMPLES, _BUNDLED)) or path.endswith(_STUBS)
 
 
 def is_prose(path: str) -> bool:

@@ -181,6 +181,15 @@ class FuzzyNames:
         self._marked = _NameLines(map(marked, names))
         self._folded = _NameLines(map(folded, names))
 
+    def same(self, typed: str) -> list[str]:
+        """Return the names with these letters, in any case and with any separators."""
+        return [self.names[line] for line in self._folded.containing(f"\n{folded(typed)}\n")]
+
+    def containing(self, pieces: Iterable[str]) -> list[str]:
+        """Return the names that contain one of some pieces, in any case and with any separators."""
+        lines = {line for piece in pieces for line in self._folded.containing(folded(piece))}
+        return [self.names[line] for line in sorted(lines)]
+
     def best(self, typed: str, enough: int) -> dict[int, FuzzyMatch]:
         """Return the matches by the names' index: the best kind, the next best and so on, until there are `enough`.
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from laguna_tui.repo.files.relative_paths import is_test
 from laguna_tui.repo.search.fuzzy import folded, fuzzy_match
 from laguna_tui.repo.syntax.languages import DefinitionKind
+from laguna_tui.repo.syntax.outline import Definition, Outline
 
 # Names compared letter by letter; more would take longer than the time between two keystrokes.
 _NAMES_COMPARED = 20_000
@@ -15,14 +16,17 @@ _LETTERS_COMPARED = 32
 _EXACT = 0
 # Longer than any scope; SQLite refuses much longer patterns.
 _SCOPE_CHARS = 2_000
-_COLUMNS = "names.name, qualified, kind, path, line, end, start, stop, signature"
+# C and C++ declare a function in one place and define it in another.
+_PROTOTYPE = "kind = 'function' and body = stop and language in ('c', 'cpp')"
+_COLUMNS = f"names.name, qualified, kind, path, line, end, start, stop, signature, {_PROTOTYPE}"
 _JOINED = "names join symbols on symbols.name = names.id join files on files.id = symbols.file"
 
 
 class SymbolMatch(NamedTuple):
     """One definition: where it is, and how well its name matches (0 is best).
 
-    `line` is that of the name; `start` and `stop` are characters of the decoded text, with leading comments.
+    `line` is that of the name; `start` and `stop` are characters of the decoded text, with leading comments. Of a
+    `prototype` only the head is here, as in C's headers.
     """
 
     name: str
@@ -34,6 +38,7 @@ class SymbolMatch(NamedTuple):
     start: int
     stop: int
     signature: str
+    prototype: bool
     distance: int
 
 
@@ -90,6 +95,18 @@ def with_signature(connection: sqlite3.Connection, kind: DefinitionKind, contain
         (kind.value, _storable(containing)),
     )
     return [_made(row, _EXACT) for row in rows]
+
+
+def outline_of(connection: sqlite3.Connection, path: str) -> Outline:
+    """Return the definitions of a file as of its last scan."""
+    rows = connection.execute(
+        f"select names.name, kind, line, end, {_PROTOTYPE} from symbols join names on names.id = symbols.name"
+        " join files on files.id = symbols.file where path = ? order by line",
+        (os.fsencode(path),),
+    )
+    return Outline(
+        tuple(Definition(name, DefinitionKind(kind), line, end, bool(bare)) for name, kind, line, end, bare in rows)
+    )
 
 
 def binary_paths(connection: sqlite3.Connection) -> frozenset[str]:

@@ -5,7 +5,6 @@ searches take a time limit. The language is `re`'s all the same: what only `rege
 judgement reads the pattern's text and errs on the side of caution.
 """
 
-import math
 import re
 import time
 import warnings
@@ -20,7 +19,7 @@ from laguna_tui.base.units import plural
 from laguna_tui.repo.files.text_files import decode, has_wide_bom, is_binary, split_lines
 from laguna_tui.repo.files.walk import SEARCH_LIMIT_BYTES, FileListing, WalkedFile
 from laguna_tui.repo.files.workspace import UnreadableError, Workspace
-from laguna_tui.repo.syntax.analysis import PARSE_LIMIT_S, file_outline, lines_with_name
+from laguna_tui.repo.syntax.analysis import file_outline, lines_with_name
 from laguna_tui.repo.syntax.import_paths import import_lines
 from laguna_tui.repo.syntax.outline import Outline
 
@@ -292,7 +291,6 @@ def collect_hits(
     name: str = "",
     *,
     elsewhere: str = "",
-    parsing_s: float = math.inf,
 ) -> tuple[list[Hit], list[str]]:
     """Return hits in path order, and notes on what was not searched.
 
@@ -304,8 +302,6 @@ def collect_hits(
         unreadable: Why the lines of a file are not shown; empty if they are.
         name: The name that the pattern matches, if it is one: hits then say whether it is code.
         elsewhere: How to search another repository.
-        parsing_s: Seconds of the processor for the grammars. In the files after that, line patterns tell code from
-            comments, and which definition is around a line.
     """
     hits: list[Hit] = []
     notes: list[str] = []
@@ -327,10 +323,10 @@ def collect_hits(
             if is_binary(data):
                 binary += [] if unreadable(entry.path) else [entry.path]
                 continue
-            began = time.thread_time()
-            limit_s = min(parsing_s, PARSE_LIMIT_S)
-            hits.extend(_hits_in(entry.path, data, match, unreadable, name, limit_s))
-            parsing_s = max(parsing_s - (time.thread_time() - began), 0.0)
+            lines = split_lines(decode(data).text)
+            found = match(lines)
+            if found and not unreadable(entry.path):
+                hits.extend(hits_in(entry.path, lines, found, file_outline(entry.path, lines), name))
             if len(hits) >= MAX_HITS:
                 notes = [f"… stopped after {MAX_HITS} matches; search for something rarer"]
                 break
@@ -343,16 +339,12 @@ def collect_hits(
     return hits, notes + coverage(replace(listing, unsearched=unsearched), found=bool(hits), elsewhere=elsewhere)
 
 
-def _hits_in(
-    path: str, data: bytes, match: Matcher, unreadable: Callable[[str], str], name: str, limit_s: float
+def hits_in(
+    path: str, lines: Sequence[str], found: Sequence[LineMatch], outline: Outline, name: str = ""
 ) -> Iterator[Hit]:
-    lines = split_lines(decode(data).text)
-    found = match(lines)
-    if found and unreadable(path):
-        return
-    outline = file_outline(path, lines, limit_s) if found else Outline(())
-    code_lines = lines_with_name(path, lines, name, limit_s) if found and name else None
-    imports = import_lines(lines) if found and name else frozenset()
+    """Yield the matches in the lines of a file as hits. name: See `collect_hits`."""
+    code_lines = lines_with_name(path, lines, name) if name else None
+    imports = import_lines(lines) if name else frozenset()
     enclosing = outline.enclosing(index + 1 for index, _, _ in found)
     for (index, start, end), around in zip(found, enclosing, strict=True):
         code = lines[index]

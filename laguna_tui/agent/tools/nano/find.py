@@ -12,6 +12,7 @@ from laguna_tui.agent.tools.base.regex_search import BUDGET_S, Clock
 from laguna_tui.agent.tools.base.result_lines import coverage, matching_paths, read_lines
 from laguna_tui.agent.tools.base.results import ToolResult
 from laguna_tui.agent.tools.base.tool import Tool, ToolServices
+from laguna_tui.agent.tools.nano.search import ELSEWHERE
 from laguna_tui.base.paths import escaped
 from laguna_tui.base.schema import declared
 from laguna_tui.repo.files.walk import SEARCH_LIMIT_BYTES
@@ -36,7 +37,7 @@ def find(services: ToolServices, run: ToolRun, wanted: NanoFindArguments) -> Too
     known = [entry.path for entry in listing.entries]
     # `cart.py:10-20` mentions lines; the file is what counts.
     paths = _meant(pattern, known) or _meant(_LINE_NUMBERS.sub("", pattern), known)
-    notes = coverage(listing, found=bool(paths), elsewhere="start there")
+    notes = coverage(listing, found=bool(paths), elsewhere=ELSEWHERE)
     if not paths:
         return ToolResult("\n".join([f"No file matches `{escaped(pattern)}`.", *notes]))
     if len(paths) == 1:

@@ -4,14 +4,21 @@ Everything that a rule forbids to be read is left out, and code comes before cop
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import permutations
 
 from laguna_tui.agent.tool_run import ToolRun
+from laguna_tui.agent.tools.base.regex_search import Hit
 from laguna_tui.agent.tools.base.result_lines import NO_SYMBOL, read_lines, shortened
-from laguna_tui.agent.tools.base.tool import ToolServices
-from laguna_tui.agent.tools.nano.search import WAIT_S, ListedLine, Occurrences, occurrences, signature
+from laguna_tui.agent.tools.nano.search import (
+    WAIT_S,
+    ListedLine,
+    Occurrences,
+    indexed_occurrences,
+    signature,
+    undefining,
+)
 from laguna_tui.base.units import plural
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.files.relative_paths import is_prose, is_secondary, is_test
@@ -50,11 +57,12 @@ class FolderIndex:
         complete: Whether it covers the folder as it is now.
     """
 
-    def __init__(self, services: ToolServices, run: ToolRun, codebase: Codebase) -> None:
+    def __init__(self, run: ToolRun, codebase: Codebase) -> None:
         """Bring the index up to date."""
-        self._services, self._run, self._codebase = services, run, codebase
+        self._run, self._codebase = run, codebase
         self.complete = codebase.sync(WAIT_S, run.cancelled)
         self._occurrences: dict[str, Occurrences] = {}
+        self._words: dict[str, bool] = {}
 
     @cached_property
     def paths(self) -> list[str]:
@@ -71,13 +79,6 @@ class FolderIndex:
         """Every name that it defines."""
         return frozenset(self._codebase.spellings.names)
 
-    @cached_property
-    def _foldings(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
-        for name in self._codebase.spellings.names:
-            found.setdefault(folded(name), []).append(name)
-        return found
-
     def definitions(self, name: str) -> list[SymbolMatch]:
         """Return the definitions of a name, dotted or not."""
         return self._shown(self._codebase.definitions(name))
@@ -85,13 +86,28 @@ class FolderIndex:
     def occurrences(self, name: str) -> Occurrences:
         """Return the lines with a name."""
         if name not in self._occurrences:
-            self._occurrences[name] = occurrences(self._services, self._run, name)
+            self._occurrences[name] = indexed_occurrences(self._codebase, self._run, name)
         return self._occurrences[name]
+
+    def uses(self, name: str) -> bool:
+        """Return whether a file has a name as code that does not define it."""
+        return any(hit.in_code for hit in self._undefining(name))
+
+    def assigned(self, name: str) -> list[Hit]:
+        """Return the lines that set a variable or an attribute."""
+        pattern = rf"(?:^\s*|\b(?:self|this|cls)\s*\.\s*|[,(]\s*){re.escape(name)}\s*(?::[^=]+)?=(?!=)"
+        return [hit for hit in self._undefining(name, pattern) if hit.in_code and not hit.imported]
+
+    def _undefining(self, name: str, pattern: str = "") -> Iterator[Hit]:
+        for tests in (False, True):
+            yield from undefining(self._codebase, self._run, name, tests, pattern)
 
     def has_word(self, word: str) -> bool:
         """Return whether a file has a word, in any of its forms."""
-        found = self._codebase.files_with(word)
-        return found is None or bool(found)
+        if word not in self._words:
+            found = self._codebase.files_with(word)
+            self._words[word] = found is None or bool(found)
+        return self._words[word]
 
     def lines(self, path: str) -> list[str]:
         """Return the lines of a file; none if it cannot be read."""
@@ -109,8 +125,9 @@ class FolderIndex:
             written: As the user wrote it.
             slips: Also those that differ in a letter or two.
         """
+        spellings = self._codebase.spellings
         letters = folded(written)
-        same = self._foldings.get(letters, [])
+        same = spellings.same(letters)
         if same or not slips or len(letters) < _ONE_SLIP:
             return self._preferred(same)
         allowed = 2 if len(letters) >= _TWO_SLIPS else 1
@@ -118,17 +135,17 @@ class FolderIndex:
         size = max(len(letters) // (allowed + 2), 1)
         pieces = [letters[at : at + size] for at in range(0, len(letters) - size + 1, size)]
         near: dict[int, list[str]] = {}
-        for other, names in self._foldings.items():
-            if abs(len(other) - len(letters)) <= allowed and any(piece in other for piece in pieces):
-                alike = [name for name in names if _is_slip(parts(written), parts(name))]
-                near.setdefault(_slips(letters, other, allowed), []).extend(alike)
-        least = min((slips for slips, names in near.items() if names), default=allowed + 1)
+        for name in spellings.containing(pieces):
+            other = folded(name)
+            if abs(len(other) - len(letters)) <= allowed and _is_slip(parts(written), parts(name)):
+                near.setdefault(_slips(letters, other, allowed), []).append(name)
+        least = min(near, default=allowed + 1)
         return self._preferred(near[least]) if least <= allowed else []
 
     def similar(self, written: str) -> list[SymbolMatch]:
         """Return definitions that share a word of four letters or more with a name that nothing has."""
         words = [part for part in parts(written) if len(part) >= _ONE_SLIP]
-        names = [name for name in self._codebase.spellings.names if any(word in parts(name) for word in words)]
+        names = [name for name in self._codebase.spellings.containing(words) if not set(words).isdisjoint(parts(name))]
         return [d for d in self._shown(self._codebase.named(names[:_RANKED])) if not is_test(d.path)]
 
     def _preferred(self, names: Iterable[str]) -> list[str]:
@@ -227,8 +244,9 @@ class FolderIndex:
 
     def called(self, words: Sequence[str]) -> list[SymbolMatch]:
         """Return the definitions whose name is two of some words together, or one of them in capitals."""
-        pairs = [name for pair in permutations(words, 2) for name in self._foldings.get(folded("".join(pair)), [])]
-        alone = [name for word in words for name in self._foldings.get(folded(word), []) if name.isupper()]
+        same = self._codebase.spellings.same
+        pairs = [name for pair in permutations(words, 2) for name in same("".join(pair))]
+        alone = [name for word in words for name in same(word) if name.isupper()]
         found = self._codebase.named(list(dict.fromkeys([*pairs, *alone])))
         return [d for d in self._shown(found) if not _aside(d.path)]
 

@@ -7,6 +7,7 @@ leaves out it counts, and an absence says what was searched.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from os.path import commonpath
 
 from laguna_engine.chat.messages import ToolCall
@@ -87,7 +88,7 @@ _FAMILIES = {
     r"warnings?": r"Warning$",
 }
 _SUFFIX_WORD = re.compile(r"[^\W\d_]{3,}")
-_LIST_END = re.compile(r"^((?:\d+\. |and \d).*\n)(?!\d+\. |and \d)", re.MULTILINE)
+_LIST_END = re.compile(r"^((?:\d+\. |and (?:\d|more)).*\n)(?!\d+\. |and (?:\d|more))", re.MULTILINE)
 
 
 def route(text: str, earlier: Callable[[], Sequence[str]], services: ToolServices, run: ToolRun) -> Route | None:
@@ -96,7 +97,7 @@ def route(text: str, earlier: Callable[[], Sequence[str]], services: ToolService
     if codebase is None or codebase.withheld or not text.strip():
         return None
     message = UserMessage(text)
-    folder = FolderIndex(services, run, codebase)
+    folder = FolderIndex(run, codebase)
     if run.cancelled():
         return None
     asked = read(text, folder)
@@ -175,7 +176,7 @@ def _listed(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> R
     """Return a list about a name; what else there is, if it is empty."""
     title = _TITLES[asked.kind]
     places = folder.occurrences(subject.name)
-    if not places.found:
+    if not places.anywhere:
         return Route(_noted(subject, _nowhere(subject, folder)))
     lines = places.of(title)
     if not lines and title == DEFINED:
@@ -268,7 +269,7 @@ def _card(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Rou
 
 def _card_lines(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Iterator[str]:
     places = folder.occurrences(subject.name)
-    if not places.found:
+    if not places.anywhere:
         yield _nowhere(subject, folder)
     elif not places.definitions:
         yield _undefined(subject, folder)
@@ -281,7 +282,7 @@ def _card_lines(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) 
         }
         titles = sorted(LINES, key=lambda title: wants[title], reverse=True)
         lists = {title: found for title in titles if (found := places.of(title)) or title == titles[0]}
-        yield from list_lines(lists, places.absences(), cut=places.cut)
+        yield from places.listed(lists)
         scope = folder.type_named(subject.name)
         if scope is not None and (members := folder.members(scope)):
             yield f"Its members: {_names(sorted(members, key=lambda d: d.name.startswith('_')))}"
@@ -298,8 +299,9 @@ def _beyond(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> R
     """Return that this model cannot do it, with the nearest places: definitions, else uses, else names like it."""
     lead = EXPLAINS_NOT if asked.kind is QuestionKind.EXPLAIN else WORKS_NOT
     places = folder.occurrences(subject.name)
-    lines = [*places.defined(), *places.used(), *places.tested()] or folder.listed(folder.similar(subject.written))
-    return Route(_noted(subject, lead, *(line.numbered(n) for n, line in enumerate(lines[:NEAREST], 1))))
+    lines = islice(chain.from_iterable(map(places.of, LINES)), NEAREST)
+    nearest = list(lines) or folder.listed(folder.similar(subject.written))[:NEAREST]
+    return Route(_noted(subject, lead, *numbered(nearest, NEAREST)))
 
 
 def _noted(subject: AskedName, *lines: str) -> str:
@@ -310,22 +312,20 @@ def _undefined(subject: AskedName, folder: FolderIndex) -> str:
     """Return what a name is that the folder uses and does not define: a parameter, an attribute, an import."""
     name = subject.name.rpartition(".")[2]
     shown, places = f"`{escaped(subject.name)}`", folder.occurrences(subject.name)
-    if not places.found:
+    if not places.anywhere:
         return _nowhere(subject, folder)
     if parameters := folder.with_parameter(name):
         count = len(parameters)
         have = plural(count, "function has", "functions have")
         lead = f"{shown} is a parameter and not a definition of its own; {count} {have} it:"
         return "\n".join([lead, *numbered(folder.listed(parameters), RESULTS)])
-    code = [*places.uses, *places.tests]
-    assigned = re.compile(rf"(?:^|\b(?:self|this|cls)\s*\.\s*|[,(]\s*){re.escape(name)}\s*(?::[^=]+)?=(?!=)")
-    hits = [hit for hit in code if assigned.search(hit.code.strip())]
+    hits = folder.assigned(name)
     lead = f"{shown} is not a definition of its own; it is set here:"
     if not hits and places.imports:
         hits, lead = places.imports, f"{shown} is not defined in this folder; it is imported here:"
     if not hits:
-        hits = [*code, *places.others]
-        lead = f"No definition of {shown}; {places.found} {plural(places.found, 'line')} with it:"
+        hits = [*places.uses, *places.tests, *places.texts]
+        lead = f"No definition of {shown}; {places.counted} with it:"
     return "\n".join([lead, *numbered(places.coded(hits), RESULTS)])
 
 

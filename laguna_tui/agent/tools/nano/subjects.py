@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import NamedTuple
 
-from laguna_tui.agent.tools.base.regex_search import Hit
 from laguna_tui.agent.tools.nano.folder import FolderIndex
 from laguna_tui.agent.tools.nano.kinds import FILE, NAME, QuestionKind, probabilities, translated
 from laguna_tui.agent.tools.nano.question import ASKING, PATH, QUOTED, SUBJECT
@@ -209,18 +208,13 @@ def _resolved(mention: _Mention, folder: FolderIndex) -> AskedName:
         outer = [found for part in scopes.split(".") for found in folder.alike(part)[:1]]
         whole = ".".join([*outer, last])
         return AskedName(whole if folder.definitions(whole) else written, written, known=True)
-    if _uses(folder, last):
+    if folder.uses(last):
         return AskedName(written, written, known=False)
     near = folder.alike(last, slips=mention.strength == _SURE or len(last) > _SHORTEST_PLAIN + 1)
     if not near:
         return AskedName(written, written, known=False)
     right = ".".join(filter(None, [scopes, near[0]]))
     return AskedName(right if scopes and folder.definitions(right) else near[0], written, known=True)
-
-
-def _uses(folder: FolderIndex, name: str) -> list[Hit]:
-    places = folder.occurrences(name)
-    return [*places.uses, *places.tests, *places.imports]
 
 
 def _plain(text: str, found: Sequence[_Mention], folder: FolderIndex) -> list[tuple[_Mention, AskedName]]:
