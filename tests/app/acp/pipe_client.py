@@ -5,8 +5,8 @@ import os
 import queue
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -132,11 +132,16 @@ def user_files(home: Path) -> dict[str, str]:
     return {**os.environ, **own, "HOME": str(home), "PYTHONPATH": str(TOP)}
 
 
-@contextmanager
-def connected(script: Path, home: Path, *flags: str) -> Iterator[PipeClient]:
+def connected(script: Path, home: Path, *flags: str) -> AbstractContextManager[PipeClient]:
     """The agent with a model that follows a script, after the greeting."""
+    return running(command(script, "acp", *flags), home)
+
+
+@contextmanager
+def running(program: Sequence[str], home: Path) -> Iterator[PipeClient]:
+    """An agent, after the greeting."""
     process = subprocess.Popen(
-        command(script, "acp", *flags),
+        program,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
