@@ -1,13 +1,13 @@
-"""Checkpoints of the sliding window and the drafter, which truncating the KV cache cannot restore; and their policy.
+"""Checkpoints of what truncating the KV cache cannot restore; and their policy.
 
-A checkpoint holds the newest sliding-window cells after `length` tokens, and the drafter's snapshot at that position.
-It is valid while those tokens are; truncating to fewer drops it. This module works on lengths and bytes, without native
-code.
+A checkpoint holds the newest sliding-window cells or the recurrent state after `length` tokens, and the drafter's
+snapshot at that position. It is valid while those tokens are; truncating to fewer drops it. This module works on
+lengths and bytes, without native code.
 
 The policy creates checkpoints during prefill, where a later prompt is likely to diverge, and only if they pay: where
 the prompt diverges from the cache (the next change is likely to be there again), at regular intervals of a long prompt,
-and at its end (where the answer begins, which may be generated again, or sent back without its reasoning). None are
-created while an answer is decoded.
+and at or near its end (where the answer begins, which may be generated again, or sent back without its reasoning). None
+are created while an answer is decoded.
 """
 
 from collections.abc import Callable
@@ -45,11 +45,11 @@ class DrafterSnapshot:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Checkpoint:
-    """The sliding window after `length` tokens.
+    """The sliding window or recurrent state after `length` tokens.
 
     Attributes:
         length: tokens of the sequence.
-        window: cells of the sliding-window layers.
+        window: cells of the sliding-window layers, the state of recurrent ones.
         drafter: the drafter's snapshot; None if it does not cover the positions it needs.
     """
 
@@ -193,22 +193,23 @@ class CheckpointPolicy:
         self._save = save
         self._boundary = self._end = 0
 
-    def begin(self, boundary: int, cached: int, length: int) -> None:
+    def begin(self, boundary: int, cached: int, end: int) -> None:
         """Start the prefill of a prompt.
 
         Args:
             boundary: position where the prompt diverges from the cached tokens.
             cached: prompt tokens in the cache.
-            length: tokens of the prompt.
+            end: position of the prompt's last checkpoint.
         """
         self._boundary = boundary
-        self._end = length
+        self._end = end
         if cached == self._boundary:
             self._make(cached, apart=_LEAST)
 
     def part(self, position: int, size: int) -> int:
-        """Return the tokens to prefill from `position` on: at most `size`, and not across the boundary."""
-        return self._boundary - position if position < self._boundary < position + size else size
+        """Return the tokens to prefill from `position` on: at most `size`, and not across a checkpoint's position."""
+        inside = [place - position for place in (self._boundary, self._end) if position < place < position + size]
+        return min(inside, default=size) if self._checkpoints.wanted else size
 
     def read(self, position: int) -> None:
         """Report that `position` tokens are cached now."""

@@ -159,7 +159,8 @@ class Generation:
         self._read = self._cached = reuse.keep
         if self._request.aside and reuse.keep and self._sequence.checkpoints.wanted:
             self._sequence.save_checkpoint(self._speculator.snapshot())
-        self._checkpoint_policy.begin(reuse.boundary, reuse.keep, len(self._prompt))
+        end = self._sequence.last_checkpoint(self._prompt)
+        self._checkpoint_policy.begin(reuse.boundary, reuse.keep, end)
         self._report_prefill()
         while self._read < len(self._prompt):
             if self.cancelled:

@@ -6,7 +6,7 @@ the same without it. Only a drafter that does not belong to the model is an erro
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from laguna_engine.checkpoints import Checkpoints, DrafterSnapshot
 from laguna_engine.config import EngineInfo, EngineOptions, Speculation
@@ -14,7 +14,7 @@ from laguna_engine.draft import constrained, dflash, suffix
 from laguna_engine.draft.base import MAX_DRAFT, Drafter, DrafterEntry, DrafterPlan, DraftTarget
 from laguna_engine.errors import ContextError, EngineError, GraphError, ModelFileError, OutOfMemory
 from laguna_engine.events import DrafterFailed, LoadProgress, Source
-from laguna_engine.fit.memory import window_size
+from laguna_engine.fit.memory import rollback, window_size
 from laguna_engine.fit.model_shape import ModelShape
 from laguna_engine.ggml.device import Device
 from laguna_engine.gguf.header import Header, header_warnings, safe_context
@@ -36,6 +36,12 @@ STRICT_ON_GPU = (
     "strict speculation can promise the plain answer byte for byte only on the CPU: a GPU's kernels round by how many "
     "tokens they compute at once, so an answer can differ from the plain one where two tokens are equally likely up to "
     "rounding; for byte for byte start again with --gpu-layers 0"
+)
+
+
+CANNOT_ROLL_BACK = (
+    "drafts are off: the memory of this model's recurrent layers ({0}) cannot go back after a rejected draft in this "
+    "llama.cpp, so --speculation {1} decodes plainly; answers are the same, without the speed"
 )
 
 
@@ -71,14 +77,19 @@ class Loader:
             split=self._options.split,
             progress=lambda fraction: self._report("weights", fraction),
         )
-        assembly = self._assembly = SpeculatorFactory(model, self._options)
-        assembly.check()
         capacity, warnings = usable_context(model.header, self._options.n_ctx)
         warnings = [*model.warnings, *warnings]
+        longest = _longest_rollback(model)
+        if model.recurrent and not longest and self._options.speculation is not Speculation.OFF:
+            warnings.append(CANNOT_ROLL_BACK.format(model.header.architecture, self._options.speculation.value))
+            self._options = replace(self._options, speculation=Speculation.OFF)
+            strict = False
+        assembly = self._assembly = SpeculatorFactory(model, self._options)
+        assembly.check()
         self._report("context", 0.0)
         if strict and not _on_cpu(self._options):
             warnings.append(STRICT_ON_GPU)
-        context = self._context = assembly.context(context_options(self._options, capacity))
+        context = self._context = assembly.context(context_options(self._options, capacity, longest))
         if not gives_numbers(context, model.vocab.size):
             raise ModelFileError(f"{self._options.model}: its weights are not finite numbers; download it again")
         checkpoints = _checkpoints(model, self._options, warnings)
@@ -139,8 +150,10 @@ def _keeps_everything(options: EngineOptions) -> bool:
 
 
 def _checkpoints(model: Model, options: EngineOptions, warnings: list[str]) -> Checkpoints | None:
-    """Return where to put checkpoints of the sliding window; None where a cut loses nothing."""
-    if not model.n_swa or _keeps_everything(options) or not options.checkpoints or not options.checkpoint_bytes:
+    """Return where to put checkpoints of the sliding window or recurrent state; None where a cut loses nothing."""
+    if not model.recurrent and (not model.n_swa or _keeps_everything(options)):
+        return None
+    if not options.checkpoints or not options.checkpoint_bytes:
         return None
     size = window_size(ModelShape.of(model.header), options.kv_type)
     if size > options.checkpoint_bytes:
@@ -156,20 +169,29 @@ def _on_cpu(options: EngineOptions) -> bool:
     return options.gpu_layers == 0 or not Device.gpus()
 
 
-def context_options(options: EngineOptions, capacity: int) -> ContextOptions:
-    """Return the options for a context of `capacity` tokens."""
+def _longest_rollback(model: Model) -> int:
+    """Return the tokens of a draft that the model's recurrent state can go back by; 0 if there is none or it cannot."""
+    return rollback(ModelShape.of(model.header)) if model.recurrent else 0
+
+
+def context_options(options: EngineOptions, capacity: int, longest: int = 0) -> ContextOptions:
+    """Return the options for a context of `capacity` tokens, whose recurrent state can go back by `longest` tokens."""
     fixed = _on_cpu(options) and options.speculation is Speculation.STRICT
     widest = fixed_rows(device.kind for device in Device.all()) if fixed else options.n_ubatch
+    longest = 0 if options.speculation is Speculation.OFF else longest
+    # llama.cpp aborts unless a micro-batch is larger than a draft and the token before it.
+    least = longest + 2 if longest else 1
     return ContextOptions(
         n_ctx=capacity,
-        n_batch=options.n_batch,
-        n_ubatch=min(options.n_ubatch, widest),
+        n_batch=max(options.n_batch, least),
+        n_ubatch=max(min(options.n_ubatch, widest), least),
         type_k=options.kv_type,
         type_v=options.kv_type,
         swa_full=_keeps_everything(options),
         threads=options.threads,
         # A GPU that has no layers would still be given the large products, which it rounds in its own way.
         offload_products=not fixed,
+        rollback=longest,
     )
 
 

@@ -2,8 +2,8 @@
 
 `TokenSequence` is the only owner of the committed tokens and of the position up to which they are computed. Everything
 that changes either goes through it, on the engine thread, and is reported to its observers. A prompt that goes back
-further than the sliding window reaches takes the window from a checkpoint; if that fails, the prompt is computed from
-scratch: slow, never wrong. Previews read snapshots, from any thread.
+further than the sliding window or a recurrent state reaches takes it from a checkpoint; if that fails, the prompt is
+computed from scratch: slow, never wrong. Previews read snapshots, from any thread.
 """
 
 import threading
@@ -17,6 +17,12 @@ from laguna_engine.errors import ContextError
 from laguna_engine.llama.context import Context, DecodeStatus, Outputs
 from laguna_engine.llama.model import Model
 from laguna_engine.llama.sampler import LOGITS, SamplerChain
+
+_RECURRENT_WINDOW = 1
+"""In place of a sliding window's positions: the next token needs what the state was after the one before it."""
+
+_TAIL = 16
+"""Tokens at a prompt's end among which the last turn's marker is looked for."""
 
 _SLICE = 1024
 """Tokens compared at once: list slices compare in C, so only the slice with the first difference is walked."""
@@ -75,11 +81,13 @@ def plan_reuse(
     pos_min: int = 0,
     window: int = 0,
     checkpoints: Sequence[int] = (),
+    recurrent: bool = False,
     at_most: int | None = None,
 ) -> Reuse:
     """Plan how much of a KV cache of the tokens `held` a `prompt` can reuse, at most `at_most` tokens.
 
-    `pos_min` and `window` are as for `can_rewind`, `checkpoints` the lengths of the checkpoints.
+    `pos_min` and `window` are as for `can_rewind`, `checkpoints` the lengths of the checkpoints. Those of a `recurrent`
+    state serve their own length alone.
     """
     shared = common_prefix(held, prompt)
     first_changed = shared if shared < min(len(held), len(prompt)) else None
@@ -88,8 +96,9 @@ def plan_reuse(
     if wanted == len(held) or can_rewind(wanted, pos_min, window):
         keep, checkpoint = wanted, None
     else:
-        # One at `length` also serves `length - 1`, which is all that a repeated prompt needs.
-        checkpoint = max((length for length in checkpoints if length <= wanted + 1), default=None)
+        # A window at `length` also serves `length - 1`, which is all that a repeated prompt needs.
+        longest = wanted if recurrent else wanted + 1
+        checkpoint = max((length for length in checkpoints if length <= longest), default=None)
         keep = 0 if checkpoint is None else min(checkpoint, wanted)
     lost = keep < wanted and checkpoint is None
     return Reuse(keep, first_changed, lost, checkpoint, boundary=keep if first_changed is None else first_changed)
@@ -185,7 +194,8 @@ class TokenSequence:
         position: positions in the KV cache. All committed tokens but the newest are computed in the end; while a draft
             is verified, `position` is beyond them.
         capacity: tokens that fit.
-        checkpoints: of the sliding window.
+        checkpoints: of the sliding window or the recurrent state.
+        window: positions that the next token needs of what cannot be cut as a cache can, 0 if it needs none.
         rate: how long prompts take.
         observers: who follows, in the order of the reports; `attach` adds one.
     """
@@ -204,13 +214,14 @@ class TokenSequence:
         capacity: tokens to use; the context, whose size llama.cpp rounds up, may hold more.
         paired: never compute one token alone. On the CPU one row takes other kernels than two or more, and rounds
         differently; in pairs an answer is byte for byte the same, however its tokens are batched.
-        checkpoints: where to keep those of a sliding window; nowhere if None.
+        checkpoints: where to keep those of a sliding window or recurrent state; nowhere if None.
         """
         self.model = model
         self.context = context
         # The partner of the last token needs a place, if only for a moment.
         self.capacity = min(capacity, context.n_ctx - 1) if paired else capacity
         self.checkpoints = checkpoints or Checkpoints(0, 0)
+        self.window = _RECURRENT_WINDOW if context.recurrent else model.n_swa
         self.rate = PrefillRate()
         self.observers: list[SequenceObserver] = []
         self.position = 0
@@ -241,8 +252,27 @@ class TokenSequence:
         with self._lock:
             held, pos_min, checkpoints = self._tokens[: self.position], self._pos_min, self.checkpoints.lengths
         return plan_reuse(
-            held, prompt, pos_min=pos_min, window=self.model.n_swa, checkpoints=checkpoints, at_most=at_most
+            held,
+            prompt,
+            pos_min=pos_min,
+            window=self.window,
+            checkpoints=checkpoints,
+            recurrent=self.context.recurrent,
+            at_most=at_most,
         )
+
+    def last_checkpoint(self, prompt: Sequence[int]) -> int:
+        """Return the position of `prompt` where its last checkpoint serves most of what may come next.
+
+        A window's serves the same prompt again. A recurrent state serves its own position alone, and what follows a
+        turn's opening may change: the answer loses its reasoning, or is written anew. So it is the last turn's opening.
+        """
+        if not self.context.recurrent:
+            return len(prompt)
+        start = max(0, len(prompt) - _TAIL)
+        control = self.model.vocab.is_control
+        marked = (place for place in range(start, len(prompt)) if control(prompt[place]))
+        return next(marked, len(prompt) - 1)
 
     def preview(self, prompt: list[int]) -> Preview:
         """Estimate the cost of `prompt`. Thread-safe."""
@@ -320,7 +350,7 @@ class TokenSequence:
         If so, they are the committed ones, all of them computed; if not, clear the cache.
         """
         pos_min, pos_max = self.context.positions()
-        if pos_max + 1 != len(tokens) or not can_rewind(len(tokens), pos_min, self.model.n_swa):
+        if pos_max + 1 != len(tokens) or not can_rewind(len(tokens), pos_min, self.window):
             return False
         self._append(tokens)
         self.settle()
@@ -369,7 +399,7 @@ class TokenSequence:
         except ContextError:
             return False
         pos_min, pos_max = self.context.positions()
-        return pos_max + 1 == reuse.keep and can_rewind(reuse.keep, pos_min, self.model.n_swa)
+        return pos_max + 1 == reuse.keep and can_rewind(reuse.keep, pos_min, self.window)
 
     def _forget(self, length: int) -> None:
         """Drop the tokens from `length` on, which were cut out of the KV cache."""
@@ -403,13 +433,23 @@ class TokenSequence:
         finally:
             if status is DecodeStatus.OK:
                 self.position = start + count
+            elif self.context.lost:
+                self._recover(start)
             else:
                 # A draft that was not verified is not committed.
                 self.context.remove(len(self._tokens))
                 self.settle()
             for observer in self.observers:
-                observer.written(start, self.position - start, rows)
+                observer.written(start, max(0, self.position - start), rows)
         return status
+
+    def _recover(self, length: int) -> None:
+        """Go back to the newest checkpoint up to `length`, or to nothing, after a recurrent state was lost."""
+        kept = self.checkpoints.before(length)
+        if not kept or not self.context.load_window(self.checkpoints.at(kept).window):
+            kept = 0
+        self.context.remove(kept)
+        self._forget(kept)
 
     def _decode_pair(self, token: int, start: int, outputs: Outputs) -> DecodeStatus:
         """Compute `token` together with a second one that is dropped."""

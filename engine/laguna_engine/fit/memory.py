@@ -45,6 +45,7 @@ class Work:
         sliding_cells: KV cells of a sliding-window layer.
         quantized: whether the KV cache is quantized.
         converted: whether the device makes F16 copies of a quantized cache, as CUDA does in prefill.
+        states: recurrent states that are computed: one for every token that can be taken back, and one more.
     """
 
     tokens: int
@@ -53,6 +54,7 @@ class Work:
     sliding_cells: int
     quantized: bool
     converted: bool = False
+    states: int = 1
 
     def cells_of(self, sliding: bool) -> int:
         return self.sliding_cells if sliding else self.cells
@@ -105,6 +107,8 @@ def _layer_size(shape: ModelShape, layer: LayerShape, work: Work) -> int:
     shared = embd + 3 * layer.shared_ff
     rows = _F32 * work.tokens
     computed = rows * (_MARGIN * embd + max(projected, 3 * layer.ff, routed, shared))
+    # A layer's share is of all layers, and about three quarters of them have a state.
+    computed += 2 * work.states * layer.state
     return 2 * rows * embd + max(computed, rows * (embd + 2 * layer.queries) + copies)
 
 
@@ -199,6 +203,9 @@ VERIFY_OUTPUTS = MAX_DRAFT + 1
 
 RUNTIME = 256 << 20
 """Bytes that CUDA, Vulkan or Metal takes on a GPU at run time: matrix product workspaces, captured graphs."""
+
+ROLLBACK_BYTES = 512 << 20
+"""Most memory of the recurrent states that rejected drafts go back to: those of Qwen3.5 take 50 MiB each."""
 
 _GRAIN = 256
 """llama.cpp rounds every KV cache up to a multiple of this many cells."""
@@ -307,19 +314,30 @@ def cells(shape: ModelShape, load: Load) -> tuple[int, int]:
 
 
 def window_size(shape: ModelShape, kv: KvType) -> int:
-    """Return the bytes of keys and values in the sliding window: the size of a checkpoint."""
+    """Return the bytes of keys and values in the sliding window and of the recurrent state: a checkpoint's size."""
     kind = TENSOR_FORMATS[kv.ggml]
     width = sum(layer.keys + layer.values for layer in shape.layers if layer.sliding)
-    return shape.window * width // kind.block * kind.size
+    return shape.window * width // kind.block * kind.size + shape.state
+
+
+def rollback(shape: ModelShape) -> int:
+    """Return how many tokens of a draft a recurrent state should be able to go back by: the longest draft."""
+    return min(MAX_DRAFT, ROLLBACK_BYTES // shape.state) if shape.rolls_back and shape.state else 0
 
 
 def kv_size(shape: ModelShape, load: Load, layers: Sequence[LayerShape]) -> int:
-    """Return the bytes of keys and values of `layers`."""
+    """Return the bytes of keys and values of `layers`, and of their recurrent states."""
     full, sliding = cells(shape, load)
     kind = TENSOR_FORMATS[load.kv.ggml]
-    return sum(
+    cached = sum(
         (layer.keys + layer.values) * (sliding if layer.sliding else full) // kind.block * kind.size for layer in layers
     )
+    return cached + _states(shape, load) * sum(layer.state for layer in layers)
+
+
+def _states(shape: ModelShape, load: Load) -> int:
+    """Return how many recurrent states are held: one for every token that can be taken back, and one more."""
+    return 1 + (rollback(shape) if load.hooked else 0)
 
 
 def kv_per_token(shape: ModelShape, kv: KvType) -> int:
@@ -398,7 +416,8 @@ def _on_host(shape: ModelShape, load: Load, places: Sequence[int], *, alone: boo
 def _work(shape: ModelShape, load: Load, *, converted: bool) -> Work:
     full, sliding = cells(shape, load)
     tokens = min(load.n_ubatch, full)
-    return Work(tokens, min(load.outputs, tokens), full, sliding, load.kv is not KvType.F16, converted)
+    quantized = load.kv is not KvType.F16
+    return Work(tokens, min(load.outputs, tokens), full, sliding, quantized, converted, _states(shape, load))
 
 
 def _output_size(shape: ModelShape, load: Load) -> int:

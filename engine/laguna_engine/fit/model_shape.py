@@ -1,12 +1,19 @@
-"""The parts of a model's header that determine its memory: widths and bytes by layer. Values only; opens no file."""
+"""What determines a model's memory: widths and bytes by layer, from its header.
 
-from dataclasses import dataclass
+Where the header does not say what is held of a position, as in architectures without a table here, the trial in a child
+process has measured it (`llama.trial`). Which layers hold it is unknown then, so each is given the same share.
+"""
 
-from laguna_engine.gguf import laguna
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from laguna_engine.gguf import laguna, target_check
 from laguna_engine.gguf.header import Header, safe_context
 from laguna_engine.gguf.hparams import HParams
 from laguna_engine.gguf.tensors import TensorInfo
+from laguna_engine.llama import trial
 
+_F16 = 2
 _EMBEDDING, _OUTPUT = "token_embd.weight", "output.weight"
 _EXPERTS = "_exps."
 _ROUTED = "exp_probs_b"
@@ -31,6 +38,7 @@ class LayerShape:
         shared_ff: width of the shared expert, 0 without one.
         experts_size: bytes of the experts' matrices.
         size: bytes of everything else.
+        state: bytes of the recurrent state.
     """
 
     sliding: bool
@@ -46,6 +54,7 @@ class LayerShape:
     shared_ff: int
     experts_size: int
     size: int
+    state: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +72,7 @@ class ModelShape:
         embedding_size: bytes of the embeddings.
         output_size: bytes of the output matrix and the tensors beside it, the embeddings included if tied.
         tied: whether the embeddings are also the output matrix.
+        rolls_back: whether llama.cpp can take tokens back out of the recurrent state, if there is one.
     """
 
     name: str
@@ -75,6 +85,7 @@ class ModelShape:
     embedding_size: int
     output_size: int
     tied: bool
+    rolls_back: bool = False
 
     def __hash__(self) -> int:
         """Hash fast, because results are cached by shape: no two models differ in the layers alone."""
@@ -82,12 +93,17 @@ class ModelShape:
 
     @classmethod
     def of(cls, header: Header) -> "ModelShape":
-        """Create from a checked header."""
-        hparams = HParams(header.architecture, header.metadata)
+        """Create from a checked header; ModelFileError if llama.cpp cannot open the file."""
+        hparams = target_check.hparams_of(header.architecture, header.metadata)
         tensors = {info.name: info for info in header.tensors}
         window = hparams.optional("attention.sliding_window", 0)
         sliding = _sliding(hparams, window, is_laguna=header.architecture == laguna.ARCHITECTURE)
         by_layer = _by_layer(header.tensors, hparams.n_layer)
+        layers = tuple(_layer(hparams, layer, sliding[layer], by_layer[layer]) for layer in range(len(sliding)))
+        memory = None if target_check.is_known(header.architecture) else trial.check(header.parts).memory
+        if memory is not None:
+            layers = _measured(layers, by_layer, memory)
+            sliding = tuple(layer.sliding for layer in layers)
         embedding = tensors[_EMBEDDING]
         outside = sum(info.size for info in header.tensors if not info.name.startswith("blk.")) - embedding.size
         tied = _OUTPUT not in tensors
@@ -98,10 +114,11 @@ class ModelShape:
             n_ctx=safe_context(header),
             head=hparams.head_size,
             window=window if any(sliding) else 0,
-            layers=tuple(_layer(hparams, layer, sliding[layer], by_layer[layer]) for layer in range(len(sliding))),
+            layers=layers,
             embedding_size=embedding.size,
             output_size=outside + embedding.size * tied,
             tied=tied,
+            rolls_back=memory is not None and memory.rolls_back,
         )
 
     @property
@@ -109,6 +126,11 @@ class ModelShape:
         """Bytes of all weights, as in the file."""
         layers = sum(layer.size + layer.experts_size for layer in self.layers)
         return self.embedding_size * (not self.tied) + self.output_size + layers
+
+    @property
+    def state(self) -> int:
+        """Bytes of the recurrent state."""
+        return sum(layer.state for layer in self.layers)
 
     @property
     def experts_size(self) -> int:
@@ -166,3 +188,20 @@ def _layer(hparams: HParams, layer: int, sliding: bool, tensors: dict[str, Tenso
         experts_size=sum(info.size for info in experts.values()),
         size=sum(info.size for name, info in tensors.items() if name not in experts),
     )
+
+
+def _measured(
+    layers: Sequence[LayerShape], tensors: Sequence[dict[str, TensorInfo]], memory: trial.Memory
+) -> tuple[LayerShape, ...]:
+    """Return the layers with equal shares of what was measured; every other one slides if any does."""
+    count = len(layers)
+    slides = [memory.sliding > 0 and (memory.token == 0 or layer % 2 == 0) for layer in range(count)]
+    whole, sliding = max(1, count - sum(slides)), max(1, sum(slides))
+    found: list[LayerShape] = []
+    for layer, slide, parts in zip(layers, slides, tensors, strict=True):
+        nbytes = -(-memory.sliding // sliding) if slide else -(-memory.token // whole)
+        widest = max((info.shape[1] for info in parts.values() if len(info.shape) == 2), default=0)
+        state = -(-memory.state // count)
+        wide = max(layer.queries, widest)
+        found.append(replace(layer, sliding=slide, keys=-(-nbytes // _F16), values=0, queries=wide, state=state))
+    return tuple(found)

@@ -25,16 +25,17 @@ ROPE_SCALINGS = ("none", "linear", "yarn", "longrope")
 class HParams:
     """Typed access to the keys of one architecture; raises Damaged for a missing or impossible value."""
 
-    def __init__(self, architecture: str, metadata: Mapping[str, Value]) -> None:
+    def __init__(self, architecture: str, metadata: Mapping[str, Value], *, fewest_heads: int = 1) -> None:
         self._prefix = architecture
         self._metadata = metadata
         self.n_layer = self.size("block_count", 1, MAX_LAYERS)
         self.n_embd = self.size("embedding_length", 1)
         self.n_ctx = self.size("context_length", 1, _LONGEST)
-        self.heads = self.per_layer("attention.head_count", 1)
-        self.kv_heads = self.per_layer("attention.head_count_kv", 1, self.heads)
-        self.head_size = self.optional("attention.key_length", self.n_embd // self.heads[0], 1)
-        self.value_size = self.optional("attention.value_length", self.n_embd // self.heads[0], 1)
+        self.heads = self.per_layer("attention.head_count", fewest_heads, None if fewest_heads else (0,) * self.n_layer)
+        self.kv_heads = self.per_layer("attention.head_count_kv", fewest_heads, self.heads)
+        own = self.n_embd // (self.heads[0] or max(1, *self.heads))
+        self.head_size = self.optional("attention.key_length", own, 1)
+        self.value_size = self.optional("attention.value_length", own, 1)
         self.experts = self.optional("expert_count", 0)
         self.experts_used = self.per_layer("expert_used_count", 0, (0,) * self.n_layer)
 

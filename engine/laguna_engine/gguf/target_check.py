@@ -3,7 +3,8 @@
 Each rule corresponds to an assertion in llama.cpp's `load_hparams` or in a model's graph, which would end the process
 instead of returning an error. llama.cpp checks most tensors itself, but not all: a `phi3` file without `attn_qkv` ends
 in a SIGSEGV. Optional tensors (biases, a fused `attn_qkv`, rope factors) are left to llama.cpp, which compares their
-shapes. The layouts follow llama.cpp's `src/models`; Laguna's is in `laguna`.
+shapes. The layouts follow llama.cpp's `src/models`; Laguna's is in `laguna`. Files of architectures without a layout
+are left to a child process (`llama.trial`): only what the app itself reads of them is checked here.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -16,6 +17,12 @@ from laguna_engine.gguf.tensors import NOT_WEIGHTS, Shape, TensorInfo, check_sha
 
 DRAFTERS = frozenset("dflash eagle3 dspark dflash-draft qwen35-dflash-draft".split())
 """Architectures of drafters."""
+
+ENCODERS = frozenset(
+    """bert modern-bert nomic-bert nomic-bert-moe neo-bert jina-bert-v2 jina-bert-v3 eurobert gemma-embedding t5encoder
+    llama-embed clip wavtokenizer-dec""".split()
+)
+"""Architectures that embed text, see pictures or speak."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +75,10 @@ LAYOUTS: Mapping[str, Layout] = {
 
 def check(name: str, metadata: Mapping[str, Value], tensors: Sequence[TensorInfo]) -> None:
     """Raise Unsuitable if this is not a target, Damaged if its header is inconsistent."""
-    _check_role(name, metadata)
-    hparams = HParams(name, metadata)
-    hparams.check()
+    _check_role(metadata, name)
+    hparams = hparams_of(name, metadata)
+    if is_known(name):
+        hparams.check()
     for tensor in tensors:
         if tensor.format in NOT_WEIGHTS or (len(tensor.shape) == 1 and tensor.format != "f32"):
             raise Damaged(f"{tensor.name} is stored as {tensor.format}, which cannot be computed with")
@@ -82,18 +90,30 @@ def check(name: str, metadata: Mapping[str, Value], tensors: Sequence[TensorInfo
             raise Damaged("its tokenizer is not Laguna's")
         laguna.check(hparams, shapes, size)
         return
+    if name not in LAYOUTS:
+        return
     _check_heads(LAYOUTS[name], hparams)
     for required_name, expected in required(name, hparams, shapes, size):
         check_shape(required_name, shapes.get(required_name), expected)
 
 
-def _check_role(name: str, metadata: Mapping[str, Value]) -> None:
+def is_known(name: str) -> bool:
+    """Return whether the tables here say what a file of architecture `name` must have."""
+    return name == laguna.ARCHITECTURE or name in LAYOUTS
+
+
+def hparams_of(name: str, metadata: Mapping[str, Value]) -> HParams:
+    """Return the hyperparameters; layers of unknown architectures may do without attention."""
+    return HParams(name, metadata, fewest_heads=1 if is_known(name) else 0)
+
+
+def _check_role(metadata: Mapping[str, Value], name: str) -> None:
     if name in DRAFTERS:
         raise Unsuitable("is a drafter, which only speeds up another model; choose its target model instead")
     if metadata.get("general.type", "model") != "model":
         raise Unsuitable(f"holds {metadata['general.type']!r} instead of a model; choose the model it belongs to")
-    if name != laguna.ARCHITECTURE and name not in LAYOUTS:
-        raise Unsuitable(f"has the architecture {name!r}, which this engine does not run; choose a Laguna model")
+    if name in ENCODERS:
+        raise Unsuitable(f"has the architecture {name!r}, which writes no text; choose a model that does")
 
 
 def _check_embedding(hparams: HParams, shapes: Mapping[str, tuple[int, ...]], tokens: int) -> None:

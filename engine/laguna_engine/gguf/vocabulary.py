@@ -20,15 +20,17 @@ MAX_VOCABULARY = 1 << 19
 TOKENS, MERGES = "tokenizer.ggml.tokens", "tokenizer.ggml.merges"
 TOKEN_TYPES, SCORES = "tokenizer.ggml.token_type", "tokenizer.ggml.scores"
 
-TOKENIZERS = ("gpt2", "llama")
-"""Byte-level BPE and SentencePiece BPE; the others are for encoders or parse binary tables."""
+SENTENCEPIECE = "llama"
+"""The tokenizer that falls back to bytes for unknown text."""
+
+_BYTE_FALLBACK = (SENTENCEPIECE, "plamo2")
+_MERGED = ("gpt2", "gemma4")
+TOKENIZERS = ("gpt2", SENTENCEPIECE, "gemma4", "plamo2", "rwkv")
+"""Byte-level BPE, SentencePiece BPE and three families' own; the others are for encoders or parse binary tables."""
 
 _SPECIAL_IDS = "bos eos eot eom unknown seperator padding mask fim_pre fim_suf fim_mid fim_pad fim_rep fim_sep".split()
 """llama.cpp's names, including its spelling of "separator"."""
 
-
-SENTENCEPIECE = "llama"
-"""The tokenizer that falls back to bytes for unknown text."""
 
 _BYTE = re.compile(rb"<0x[0-9A-F]{2}>")
 _BYTES = 256
@@ -136,14 +138,14 @@ def check(metadata: Mapping[str, Value]) -> int:
     model = metadata.get("tokenizer.ggml.model")
     if model not in TOKENIZERS:
         raise Unsuitable(
-            f"has the tokenizer {model!r}, this engine reads {' and '.join(TOKENIZERS)}; choose another model"
+            f"has the tokenizer {model!r}, this engine reads {', '.join(TOKENIZERS)}; choose another model"
         )
     size = _texts(metadata, TOKENS)
     if size == 0:
         raise Damaged("its vocabulary is empty")
-    if model == SENTENCEPIECE:
+    if model in _BYTE_FALLBACK:
         _check_bytes(metadata)
-    else:
+    if model in _MERGED:
         _texts(metadata, MERGES)
     for key, kinds in ((TOKEN_TYPES, (ValueType.INT32,)), (SCORES, (ValueType.FLOAT32, ValueType.INT32))):
         _check_table(metadata, key, size, kinds)

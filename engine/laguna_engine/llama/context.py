@@ -6,6 +6,7 @@ because the batch and its arrays are reused.
 """
 
 import ctypes
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
@@ -20,7 +21,20 @@ from laguna_engine.errors import ContextError, ContextOutOfMemory, EngineClosed,
 from laguna_engine.llama import masked_row
 from laguna_engine.llama.model import Model
 from laguna_engine.llama.sampler import CANDIDATE, LOGITS, Readout, SamplerChain
-from laguna_engine.llama.sequence_state import Rows, UnknownState, WindowState, build, parse
+from laguna_engine.llama.sequence_state import (
+    ONE_CACHE,
+    RECURRENT,
+    SLIDING,
+    Bytes,
+    Rows,
+    UnknownState,
+    WindowState,
+    build,
+    build_recurrent,
+    in_order,
+    parse,
+    parse_recurrent,
+)
 from laguna_engine.llama.taps import BestRowSampler, CallbackTaps, CandidateRowSampler, Taps
 from laguna_engine.native.abort import AbortFlag
 from laguna_engine.native.control_groups import physical_cores
@@ -35,7 +49,13 @@ _LENT = 1
 """The sequence that ranges of positions are lent to."""
 
 _PARTIAL_ONLY = 1
-"""`LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY`, formerly SWA_ONLY: the sliding-window layers alone."""
+"""`LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY`, formerly SWA_ONLY: the sliding-window and the recurrent layers alone."""
+
+_LOST = 2**31
+"""In place of a length: what a stopped computation left in a recurrent state is of no use at all."""
+
+_UNINTERRUPTED = 32
+"""Tokens of a batch that is computed to its end where a stop would lose the recurrent state: a round, no prompt."""
 
 _INVALID_BATCH = -1
 """`llama_decode`: the batch was refused and nothing changed."""
@@ -89,6 +109,8 @@ class ContextOptions:
         threads: for a single token; 0 for the physical cores.
         threads_batch: for several tokens; 0 for the physical cores.
         offload_products: let a GPU compute large matrix products with weights in RAM (`op_offload`).
+        rollback: most tokens of a batch that a recurrent state can go back by afterwards, where llama.cpp supports it
+            (`n_rs_seq`); the state takes as many times more memory.
     """
 
     n_ctx: int
@@ -101,6 +123,7 @@ class ContextOptions:
     threads: int = 0
     threads_batch: int = 0
     offload_products: bool = True
+    rollback: int = 0
 
 
 class Context:
@@ -112,6 +135,8 @@ class Context:
         n_batch: actual most tokens of one `decode`.
         n_ubatch: actual tokens of a micro-batch.
         swa_full: whether the sliding-window layers keep all positions.
+        recurrent: whether there is a recurrent state.
+        rollback: tokens of the last batch that the recurrent state can go back by; 0 where llama.cpp cannot.
     """
 
     def __init__(self, model: Model, options: ContextOptions, taps: Taps | CallbackTaps | None = None) -> None:
@@ -130,6 +155,13 @@ class Context:
         self.n_batch: int = lib.llama_n_batch(self._handle)
         self.n_ubatch: int = lib.llama_n_ubatch(self._handle)
         self.swa_full = options.swa_full
+        self.recurrent = model.recurrent
+        self.rollback: int = lib.llama_n_rs_seq(self._handle) if model.recurrent else 0
+        self._grid = model.grid
+        # The shortest length that a recurrent state can be cut to.
+        self._earliest = 0
+        self._stop_wanted = self._uninterrupted = False
+        self._stopping = threading.Lock()
         self._n_vocab = model.vocab.size
         self._all_ids = np.arange(self._n_vocab, dtype=np.int32)
         self._all_candidates = np.zeros(self._n_vocab, CANDIDATE)
@@ -179,7 +211,7 @@ class Context:
             self.synchronize()
             taps.before(start, count, rows)
         self._fill(tokens, start, rows)
-        code = lib.llama_decode(self._handle, self._batch)
+        code = self._decode_recurrent(start, count) if self.recurrent else lib.llama_decode(self._handle, self._batch)
         if code == 0:
             self._rows = rows
             self._row_sampler = None
@@ -187,6 +219,28 @@ class Context:
                 taps.after()
             return DecodeStatus.OK
         return self._failed(code)
+
+    def _decode_recurrent(self, start: int, count: int) -> int:
+        """Decode the batch, and follow how far back the recurrent state reaches then."""
+        if self._earliest == _LOST:
+            raise ContextError("the recurrent state was lost when a computation was stopped; clear the cache")
+        short = count <= _UNINTERRUPTED
+        if short:
+            with self._stopping:
+                self._uninterrupted = True
+                self._stop.clear()
+        code: int = lib.llama_decode(self._handle, self._batch)
+        if short:
+            with self._stopping:
+                self._uninterrupted = False
+                if self._stop_wanted:
+                    self._stop.set()
+        if code == DecodeStatus.OK:
+            # Of each of the last tokens one state is held; those of earlier batches are overwritten or stale.
+            self._earliest = start + count - min(count - 1, self.rollback)
+        elif code not in (DecodeStatus.FULL, _INVALID_BATCH):
+            self._earliest = _LOST
+        return code
 
     def _fill(self, tokens: Sequence[int], start: int, outputs: range) -> None:
         """Write the batch: `tokens` from position `start` on, with logits in the rows `outputs`."""
@@ -234,8 +288,26 @@ class Context:
         """
         if start < 0 or (end is not None and end < start):
             raise RequestError(f"cannot remove positions {start} to {end}; start must be 0 or more and end after it")
-        if not lib.llama_memory_seq_rm(self._live_memory(), _SEQUENCE, start, -1 if end is None else end):
+        memory, earliest, possible = self._live_memory(), 0, True
+        if self.recurrent and start:
+            # llama.cpp itself would go back to states of earlier batches; and it goes back only once after a batch.
+            cut = start <= lib.llama_memory_seq_pos_max(memory, _SEQUENCE)
+            possible = not cut or start >= self._earliest
+            earliest = start if cut else self._earliest
+        if not possible or not lib.llama_memory_seq_rm(memory, _SEQUENCE, start, -1 if end is None else end):
             raise ContextError(f"this model's memory cannot go back to position {start}; turn speculation off")
+        self._earliest = earliest
+
+    @property
+    def lost(self) -> bool:
+        """Whether a stopped computation spoilt the recurrent state: load an earlier one, or remove everything."""
+        return self._earliest == _LOST
+
+    def state_bytes(self) -> int:
+        """Return the bytes of the whole state."""
+        self._live_memory()
+        nbytes: int = lib.llama_state_seq_get_size_ext(self._handle, _SEQUENCE, 0)
+        return nbytes
 
     def window_bytes(self) -> int:
         """Return the bytes that `save_window` would take now; 0 if there is nothing to save."""
@@ -244,7 +316,7 @@ class Context:
         return nbytes
 
     def save_window(self, into: WindowState | None = None) -> WindowState | None:
-        """Save the sliding-window part of the cache, which truncation alone cannot bring back, to host memory.
+        """Save the sliding-window or recurrent part of the memory to host memory: a truncation cannot bring it back.
 
         Waits for the device. Returns None if there is none or llama.cpp refuses.
 
@@ -264,11 +336,11 @@ class Context:
         return WindowState.of(words, nbytes) if written == nbytes else None
 
     def load_window(self, saved: WindowState) -> bool:
-        """Replace the sliding-window part of the cache by `saved`; return whether that succeeded.
+        """Replace the sliding-window or recurrent part of the memory by `saved`; return whether that succeeded.
 
         The rest of the cache must hold at least as many positions, and must then be truncated to those that both hold
-        (`remove`). A damaged state is refused without a change. If llama.cpp refuses it, the sliding-window part may be
-        lost: clear the cache.
+        (`remove`), for a recurrent state to exactly its own. A damaged state is refused without a change. If llama.cpp
+        refuses it, that part of the memory may be lost: clear the cache.
         """
         self._live_memory()
         self._rows = range(0)
@@ -276,10 +348,51 @@ class Context:
             return False
         state = saved.words.ctypes.data
         read: int = lib.llama_state_seq_set_data_ext(self._handle, state, saved.nbytes, _SEQUENCE, _PARTIAL_ONLY)
+        if self.recurrent:
+            self._earliest = (
+                lib.llama_memory_seq_pos_max(self._memory, _SEQUENCE) + 1 if read == saved.nbytes else _LOST
+            )
         return read == saved.nbytes
 
+    def window_in_order(self) -> tuple[WindowState, Rows] | None:
+        """Save as `save_window` does, the cells in the order of positions, and return the rows too; None if it cannot.
+
+        Raises:
+            UnknownState: the state is laid out in another way.
+        """
+        saved = self.save_window()
+        if saved is None:
+            return None
+        if not self.recurrent:
+            return in_order(saved, grid=self._grid)
+        return saved, parse_recurrent(saved.data)
+
+    def window_of(self, pieces: Sequence[Rows]) -> WindowState:
+        """Return the state for `load_window` that consists of these rows, as from `window_in_order`."""
+        if not self.recurrent:
+            return build(pieces, grid=self._grid)
+        return build_recurrent(pieces[0], int(self._no_state().view("<u4")[2]))
+
+    def _no_state(self) -> Bytes:
+        """Return the recurrent part of a sequence's state that has no cell: counts, layers and types."""
+        data = self._state_of(_LENT)
+        # Magic, sequence, and the streams and cells of the only cache.
+        if data[8:16].view("<u4").tolist() != [1, 0] or data[16:20].view("<u4")[0]:
+            raise UnknownState("this model has other memory beside its recurrent state; it cannot be saved")
+        return data[16:]
+
+    def _state_of(self, sequence: int) -> Bytes:
+        size: int = lib.llama_state_seq_get_size_ext(self._handle, sequence, 0)
+        data = np.empty(size, np.uint8)
+        written: int = (
+            lib.llama_state_seq_get_data_ext(self._handle, data.ctypes.data, size, sequence, 0) if size else 0
+        )
+        if not size or written != size:
+            raise UnknownState("llama.cpp gave no state; this model's cache cannot be saved")
+        return data
+
     def read_rows(self, start: int, stop: int) -> tuple[Rows, int]:
-        """Copy keys and values of positions `start` to `stop` in the full-attention layers; also count the caches.
+        """Copy keys and values of positions `start` to `stop` in the full-attention layers; name the kind of memory.
 
         Waits for the device. llama.cpp has no call for a range of positions. A second sequence that is lent the cells
         of a range has one: lending (`llama_memory_seq_cp`) changes the cells' owners only, so the state of that
@@ -289,28 +402,26 @@ class Context:
             UnknownState: the state is laid out in another way, or the positions are not in the cache.
         """
         memory = self._live_memory()
+        if self.recurrent:
+            self._no_state()
         lib.llama_memory_seq_cp(memory, _SEQUENCE, _LENT, start, stop)
         try:
-            size: int = lib.llama_state_seq_get_size_ext(self._handle, _LENT, 0)
-            data = np.empty(size, np.uint8)
-            written: int = (
-                lib.llama_state_seq_get_data_ext(self._handle, data.ctypes.data, size, _LENT, 0) if size else 0
-            )
+            data = self._state_of(_LENT)
         finally:
-            lib.llama_memory_seq_rm(memory, _LENT, -1, -1)
-        if not size or written != size:
-            raise UnknownState("llama.cpp gave no state; this model's cache cannot be saved")
-        caches = parse(data)
+            # A recurrent memory knows no second sequence to remove.
+            lib.llama_memory_seq_keep(memory, _SEQUENCE)
+        caches = parse(data, grid=self._grid)
         rows = caches[0]
-        if (rows.start, rows.stop) != (start, stop) or len(caches) > 2:
+        if (rows.start, rows.stop) != (start, stop) or len(caches) > (ONE_CACHE if self.recurrent else SLIDING):
             raise UnknownState("llama.cpp's state holds other positions than requested; this cache cannot be saved")
-        return rows, len(caches)
+        return rows, RECURRENT if self.recurrent else len(caches)
 
     def write_rows(self, rows: Rows, caches: int) -> bool:
         """Append rows to the full-attention layers; return whether llama.cpp took them.
 
-        They are read into the second sequence, which then gives its cells to the first. The positions count as cached
-        only with their sliding window (`load_window`), where there is one. After a refusal the cache must be cleared.
+        What is cached is lent to the second sequence meanwhile, because a sequence's state is replaced as a whole. The
+        positions count as cached only with their sliding window or recurrent state (`load_window`), where there is one.
+        After a refusal the cache must be cleared.
 
         Args:
             rows: those after what is cached.
@@ -318,24 +429,33 @@ class Context:
         """
         memory = self._live_memory()
         self._rows = range(0)
-        data = build([rows], empty_caches=caches - 1).data
-        read: int = lib.llama_state_seq_set_data_ext(self._handle, data.ctypes.data, data.nbytes, _LENT, 0)
+        rest = self._no_state() if self.recurrent else None
+        data = build([rows], empty_caches=0 if self.recurrent else caches - 1, grid=self._grid, rest=rest).data
+        lib.llama_memory_seq_cp(memory, _SEQUENCE, _LENT, -1, -1)
+        read: int = lib.llama_state_seq_set_data_ext(self._handle, data.ctypes.data, data.nbytes, _SEQUENCE, 0)
         lib.llama_memory_seq_cp(memory, _LENT, _SEQUENCE, -1, -1)
-        lib.llama_memory_seq_rm(memory, _LENT, -1, -1)
+        lib.llama_memory_seq_keep(memory, _SEQUENCE)
+        if self.recurrent:
+            self._earliest = _LOST
         return read == data.nbytes
 
     def clear(self, *, wipe: bool = True) -> None:
         """Empty the cache; `wipe` also zeroes its memory, which is needed where half-written data may be left."""
         lib.llama_memory_clear(self._live_memory(), wipe)
         self._rows = range(0)
+        self._earliest = 0
 
     def positions(self) -> tuple[int, int]:
         """Return the lowest and highest position in the cache; (-1, -1) if it is empty.
 
-        With a sliding window and without `swa_full`, the lowest is that of the window's cells.
+        With a sliding window and without `swa_full`, the lowest is that of the window's cells; with a recurrent state,
+        the first position after which that is still held.
         """
         memory = self._live_memory()
-        return lib.llama_memory_seq_pos_min(memory, _SEQUENCE), lib.llama_memory_seq_pos_max(memory, _SEQUENCE)
+        highest: int = lib.llama_memory_seq_pos_max(memory, _SEQUENCE)
+        if self.recurrent and highest >= 0:
+            return min(self._earliest - 1, highest), highest
+        return lib.llama_memory_seq_pos_min(memory, _SEQUENCE), highest
 
     def sample(self, chain: SamplerChain, row: int = -1) -> int:
         """Sample a token with `chain`, as its constraints allow, from the logits of `row` of the last batch; accept it.
@@ -441,13 +561,19 @@ class Context:
     def request_abort(self) -> None:
         """Stop the running decode, and every later one until `clear_abort`. Safe from any thread.
 
-        On the CPU it takes effect within a graph node; on other devices between micro-batches.
+        On the CPU it takes effect within a graph node; on other devices between micro-batches. Where it would cost the
+        recurrent state, a round is computed to its end.
         """
-        self._stop.set()
+        with self._stopping:
+            self._stop_wanted = True
+            if not self._uninterrupted:
+                self._stop.set()
 
     def clear_abort(self) -> None:
         """Allow decoding again. Safe from any thread."""
-        self._stop.clear()
+        with self._stopping:
+            self._stop_wanted = False
+            self._stop.clear()
 
     def _live_memory(self) -> MemoryHandle:
         if not self._handle:
@@ -476,6 +602,13 @@ def _create(model: Model, options: ContextOptions, stop: AbortFlag, taps: Taps |
     params: ContextParams = lib.llama_context_default_params()
     params.n_ctx, params.n_batch = options.n_ctx, options.n_batch
     params.n_ubatch = min(options.n_ubatch, options.n_batch)
+    if model.recurrent and options.rollback:
+        params.n_rs_seq = options.rollback
+        if params.n_ubatch < options.rollback + 2:
+            # llama.cpp aborts on micro-batches that are not larger than what has to stay together in one.
+            raise ContextError(
+                f"micro-batches of {params.n_ubatch} tokens cannot go back by {options.rollback}; use more"
+            )
     params.n_threads = options.threads or physical_cores()
     params.n_threads_batch = options.threads_batch or options.threads or physical_cores()
     params.type_k, params.type_v = options.type_k.ggml, options.type_v.ggml

@@ -31,6 +31,9 @@ _LOAD_INTO_MEMORY, _LOAD_MAPPED = 0, 1
 _TAG_INT, _TAG_FLOAT, _TAG_BOOL, _TAG_STR = range(4)
 """`llama_model_kv_override_type`."""
 
+_GRID_ROPES = (8, 40)
+"""`LLAMA_ROPE_TYPE_MROPE` and `_IMROPE`."""
+
 _PLAIN = ("f32", "f16", "bf16")
 
 _OVERRIDE_BYTES = 127
@@ -52,13 +55,24 @@ class Model:
         n_layer: number of layers.
         n_ctx_train: tokens it was trained for.
         n_swa: positions of the sliding window, 0 without one.
+        recurrent: whether layers have a state in place of keys and values, as in hybrid models: it holds what was read
+            so far and cannot be cut as a cache can.
+        grid: whether positions have several dimensions (M-RoPE).
+        memory: what its memory takes, as the trial measured it; None for architectures that need no trial.
         n_params: number of weights.
         size_bytes: bytes of all tensors.
         description: llama.cpp's one-line summary.
     """
 
-    def __init__(self, handle: ModelHandle, header: gguf_header.Header, warnings: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        handle: ModelHandle,
+        header: gguf_header.Header,
+        warnings: tuple[str, ...] = (),
+        memory: trial.Memory | None = None,
+    ) -> None:
         self._handle = handle
+        self.memory = memory
         self._dependents: list[WeakMethod[Callable[[], None]]] = []
         self.header = header
         self.warnings = warnings
@@ -68,6 +82,8 @@ class Model:
         self.n_layer: int = lib.llama_model_n_layer(handle)
         self.n_ctx_train: int = lib.llama_model_n_ctx_train(handle)
         self.n_swa: int = lib.llama_model_n_swa(handle)
+        self.recurrent: bool = lib.llama_model_is_hybrid(handle) or lib.llama_model_is_recurrent(handle)
+        self.grid = lib.llama_model_rope_type(handle) in _GRID_ROPES
         self.n_params: int = lib.llama_model_n_params(handle)
         self.size_bytes: int = lib.llama_model_size(handle)
         buffer = ctypes.create_string_buffer(_DESCRIPTION_BYTES)
@@ -110,11 +126,9 @@ class Model:
         """
         header = gguf_header.check(path)
         watcher = _Progress(progress)
-        doubt = (
-            None
-            if tried or header.architecture == laguna.ARCHITECTURE
-            else trial.check(header.parts, watcher.still_wanted)
-        )
+        found = trial.NOTHING
+        if not tried and header.architecture != laguna.ARCHITECTURE:
+            found = trial.check(header.parts, watcher.still_wanted)
         params: ModelParams = lib.llama_model_default_params()
         params.vocab_only = vocab_only
         params.n_gpu_layers = gpu_layers
@@ -130,7 +144,7 @@ class Model:
         watcher.raise_stored()
         if not handle:
             raise _refusal(path, watcher.cancelled)
-        return cls(handle, header, () if doubt is None else (doubt,))
+        return cls(handle, header, () if found.warning is None else (found.warning,), found.memory)
 
     @property
     def handle(self) -> ModelHandle:

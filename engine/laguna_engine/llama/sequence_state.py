@@ -3,10 +3,14 @@
 The layout is that of `llama_kv_cache::state_write` (`src/llama-kv-cache.cpp`) of the pinned build: a magic number and a
 sequence; then for each cache (with sliding-window layers there are two, the full one first) the number of streams and
 of cells, each cell's position, and layer by layer the keys of all cells, then their values. Without flash attention
-values are stored transposed. Models whose positions have more than one dimension write more per cell and are refused.
+values are stored transposed. Models whose positions have several dimensions (M-RoPE) write three more numbers per cell.
+
+A hybrid model's state continues with that of its recurrent layers (`llama_memory_recurrent::state_write`): no cell or
+one, its position, then a row of two tensors per recurrent layer. It is held as rows of one position, the newest.
 
 The sliding window alone is the "partial" state of a sequence: the cells that the newest token sees and one more, so a
-state of `length` positions also serves `length - 1`. llama-server's context checkpoints consist of the same state.
+state of `length` positions also serves `length - 1`. That of a hybrid model is the recurrent layers' state, which
+serves `length` alone. llama-server's context checkpoints consist of the same state.
 """
 
 from collections.abc import Sequence
@@ -20,14 +24,28 @@ from laguna_engine.errors import ContextError
 
 Bytes = NDArray[np.uint8]
 
+_F32 = 0
+"""`GGML_TYPE_F32`, which all recurrent states have."""
+
 _MAGIC = 0xAF143CD8
 """`io_magic` in `src/llama-context.cpp`."""
 
-_LENT_CELL = np.dtype([("position", "<i4"), ("sequences", "<u4")])
-"""A cell as it is written for a sequence beyond `n_seq_max`, whose number is left out."""
+ONE_CACHE, SLIDING, RECURRENT = 1, 2, 3
+"""The kinds of memory whose states are known: one cache; another of a sliding window; a recurrent state beside it."""
 
-_CELL = np.dtype([*_LENT_CELL.descr, ("sequence", "<i4")])
+_START = [("position", "<i4"), ("sequences", "<u4")]
+_GRID = [("x", "<i4"), ("y", "<i4"), ("token", "<i4")]
+"""The other dimensions of a position, which are equal to the first in text, and a token (`llama_kv_cell_ext`)."""
+
+_NO_TOKEN = -1
+"""`LLAMA_TOKEN_NULL`: only models that hash n-grams read the token, which have other memory beside."""
+
 _TENSOR = np.dtype([("kind", "<i4"), ("width", "<u8")])
+
+
+def _cell(*, grid: bool, lent: bool = False) -> np.dtype[np.void]:
+    """Return the layout of a cell; the number of a sequence beyond `n_seq_max` (`lent`) is left out."""
+    return np.dtype([*_START, *(_GRID if grid else []), *([] if lent else [("sequence", "<i4")])])
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,15 +168,16 @@ class _Cursor:
         return int(self.take(np.dtype(kind).itemsize).view(kind)[0])
 
 
-def parse(data: Bytes, *, sort: bool = False) -> list[Rows]:
+def parse(data: Bytes, *, sort: bool = False, grid: bool = False) -> list[Rows]:
     """Return the rows of each cache in a state: one cache, or the full one and that of the sliding window.
 
     A cache without cells gives no rows and an empty layout. Rows come in the order of their positions, and lie in
-    `data` where the cells were in that order.
+    `data` where the cells were in that order. A recurrent state without a cell is skipped.
 
     Args:
         data: the state.
         sort: put the cells in `data` into that order too.
+        grid: whether positions have several dimensions.
 
     Raises:
         UnknownState: it is laid out in another way, or positions are missing.
@@ -167,19 +186,22 @@ def parse(data: Bytes, *, sort: bool = False) -> list[Rows]:
     if cursor.number() != _MAGIC:
         raise UnknownState("llama.cpp's state begins with another number; this model's cache cannot be saved")
     cursor.number("<i4")
-    caches = [_parse_cache(cursor, sort=sort)]
-    while cursor.left:
-        caches.append(_parse_cache(cursor, sort=sort))
+    caches = []
+    # The number of streams; a recurrent state begins with its cells.
+    while cursor.left and (streams := cursor.number()):
+        if streams != 1:
+            raise UnknownState("llama.cpp's state has several streams; this model's cache cannot be saved")
+        caches.append(_parse_cache(cursor, sort=sort, grid=grid))
+    if not caches:
+        raise UnknownState("this model has no cache of keys and values; what it has in memory cannot be saved")
     return caches
 
 
-def _parse_cache(cursor: _Cursor, *, sort: bool) -> Rows:
-    if cursor.number() != 1:
-        raise UnknownState("llama.cpp's state has several streams; this model's cache cannot be saved")
+def _parse_cache(cursor: _Cursor, *, sort: bool, grid: bool) -> Rows:
     count = cursor.number()
     if not count:
         return Rows(0, RowLayout((), ()), ())
-    cells = _parse_cells(cursor, count)
+    cells = _parse_cells(cursor, count, grid=grid)
     transposed, layers = cursor.number(), cursor.number()
     keys = [_parse_tensor(cursor, count) for _ in range(layers)]
     parse_values = _parse_transposed if transposed else _parse_tensor
@@ -193,9 +215,10 @@ def _parse_cache(cursor: _Cursor, *, sort: bool) -> Rows:
     return _ordered(cells, layout, tuple(rows for _, rows, _ in (*keys, *values)), sort=sort and not transposed)
 
 
-def _parse_cells(cursor: _Cursor, count: int) -> NDArray[np.void]:
-    lent = cursor.peek(_LENT_CELL)["sequences"] == 0
-    cells = cursor.take(count * (_LENT_CELL if lent else _CELL).itemsize).view(_LENT_CELL if lent else _CELL)
+def _parse_cells(cursor: _Cursor, count: int, *, grid: bool) -> NDArray[np.void]:
+    lent = bool(cursor.peek(np.dtype(_START))["sequences"] == 0)
+    kind = _cell(grid=grid, lent=lent)
+    cells = cursor.take(count * kind.itemsize).view(kind)
     if (cells["sequences"] != (0 if lent else 1)).any():
         raise UnknownState("llama.cpp's cells have more than a position; this model's cache cannot be saved")
     return cells
@@ -223,7 +246,8 @@ def _ordered(cells: NDArray[np.void], layout: RowLayout, tensors: tuple[Bytes, .
             raise UnknownState("llama.cpp's state has gaps; this cache cannot be saved now")
         if sort:
             # In place, because memory that was never touched is several times as slow to write to.
-            cells["position"] = expected
+            for name in set(cells.dtype.names or ()) & {"position", "x", "y"}:
+                cells[name] = expected
             for tensor in tensors:
                 tensor[:] = tensor[order]
         else:
@@ -253,21 +277,29 @@ class _Builder:
         return self.data[self._at - count : self._at]
 
 
-def build(pieces: Sequence[Rows], *, empty_caches: int = 0) -> WindowState:
+def build(
+    pieces: Sequence[Rows], *, empty_caches: int = 0, grid: bool = False, rest: Bytes | None = None
+) -> WindowState:
     """Return a state that llama.cpp can read, its cells in the order of the positions.
 
     Args:
         pieces: rows that follow one another; at least one.
         empty_caches: caches without cells that follow.
+        grid: whether positions have several dimensions.
+        rest: what follows the caches.
     """
     layout, start, stop = pieces[0].layout, pieces[0].start, pieces[-1].stop
-    count = stop - start
+    count, cell = stop - start, _cell(grid=grid)
     tensors = len(layout.keys) + len(layout.values)
-    builder = _Builder(24 + count * (_CELL.itemsize + layout.nbytes) + 12 * tensors + 8 * empty_caches)
+    following = 8 * empty_caches + (0 if rest is None else len(rest))
+    builder = _Builder(24 + count * (cell.itemsize + layout.nbytes) + 12 * tensors + following)
     builder.numbers(_MAGIC, 0, 1, count)
-    cells = np.empty(count, _CELL)
-    cells["position"] = np.arange(start, stop)
+    cells = np.empty(count, cell)
     cells["sequences"], cells["sequence"] = 1, 0
+    for name in set(cell.names or ()) & {"position", "x", "y"}:
+        cells[name] = np.arange(start, stop)
+    if grid:
+        cells["token"] = _NO_TOKEN
     builder.put(cells)
     builder.numbers(bool(layout.transposed), len(layout.keys))
     for index, (kind, width) in enumerate((*layout.keys, *layout.values)):
@@ -279,6 +311,8 @@ def build(pieces: Sequence[Rows], *, empty_caches: int = 0) -> WindowState:
             builder.room(piece.count * width).reshape(piece.count, width)[:] = piece.tensors[index]
     for _ in range(empty_caches):
         builder.numbers(1, 0)
+    if rest is not None:
+        builder.put(rest)
     return WindowState.of(builder.words, len(builder.data))
 
 
@@ -289,7 +323,38 @@ def _put_transposed(builder: _Builder, kind: int, parts: Sequence[Bytes], elemen
     builder.put(np.ascontiguousarray(split.transpose(1, 0, 2)))
 
 
-def in_order(saved: WindowState) -> tuple[WindowState, Rows]:
+def in_order(saved: WindowState, *, grid: bool = False) -> tuple[WindowState, Rows]:
     """Return the same sliding window with its cells in the order of positions, and its rows; `saved` is used up."""
-    rows = parse(saved.data, sort=True)[0]
-    return (build([rows]) if rows.layout.transposed else WindowState.of(saved.words, saved.nbytes)), rows
+    rows = parse(saved.data, sort=True, grid=grid)[0]
+    return (build([rows], grid=grid) if rows.layout.transposed else WindowState.of(saved.words, saved.nbytes)), rows
+
+
+def parse_recurrent(data: Bytes) -> Rows:
+    """Return the recurrent layers' part of a state, which is of one position: two tensors of each layer.
+
+    Raises:
+        UnknownState: it is laid out in another way.
+    """
+    cursor = _Cursor(data)
+    start = [cursor.number("<i4") for _ in range(7)]
+    # Magic and sequence; cells; their position and sequences; not transposed; layers.
+    if start[0] & 0xFFFF_FFFF != _MAGIC or (start[2], start[4], start[5]) != (1, 0, 0):
+        raise UnknownState("llama.cpp's recurrent state is laid out in another way; this model's cache cannot be saved")
+    found: list[tuple[int, Bytes, int]] = []
+    while cursor.left:
+        found.append(_parse_tensor(cursor, 1))
+    half, odd = divmod(len(found), 2)
+    if odd or not half or any(kind != _F32 for kind, _, _ in found):
+        raise UnknownState("llama.cpp's recurrent state has other tensors; this model's cache cannot be saved")
+    sizes = tuple((kind, rows.shape[1]) for kind, rows, _ in found)
+    return Rows(start[3], RowLayout(sizes[:half], sizes[half:]), tuple(rows for _, rows, _ in found))
+
+
+def build_recurrent(rows: Rows, layers: int) -> WindowState:
+    """Return a recurrent state that llama.cpp can read; `layers` of the whole model."""
+    builder = _Builder(28 + 12 * len(rows.tensors) + rows.layout.nbytes)
+    builder.numbers(_MAGIC, 0, 1, rows.start, 0, 0, layers)
+    for (kind, width), tensor in zip((*rows.layout.keys, *rows.layout.values), rows.tensors, strict=True):
+        builder.put(np.array([(kind, width)], _TENSOR))
+        builder.put(tensor)
+    return WindowState.of(builder.words, len(builder.data))

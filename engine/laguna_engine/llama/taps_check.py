@@ -69,7 +69,7 @@ def compare_taps(model: Model, options: ContextOptions, context: Context, taps: 
         context.clear()
         shape = TargetShape(model.n_embd, model.n_layer)
         twin_taps = CallbackTaps(taps.layers, shape, _TOKENS, _TOKENS)
-        small = replace(options, n_ctx=_SMALL, n_batch=_TOKENS, n_ubatch=_TOKENS)
+        small = replace(options, n_ctx=_SMALL, n_batch=_TOKENS, n_ubatch=_TOKENS, rollback=0)
         with closing(Context(model, small, twin_taps)) as twin:
             expected, wanted = _tapped(twin, twin_taps, chain, model.vocab.size)
     return TapsAgreement(_error(found, expected), int((best == wanted).sum()), _TOKENS)

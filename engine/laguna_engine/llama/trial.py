@@ -1,12 +1,14 @@
 """Opens model files of other architectures than Laguna's in a child process first, so that only the child can crash.
 
 The header check (`gguf`) does not cover everything llama.cpp trusts in files of other architectures, and a SIGSEGV or
-an uncaught C++ exception would end this process. The result of the child (`trial_child`) is stored for the file, the
-build and the processor (`native.verdicts`).
+an uncaught C++ exception would end this process. The child also measures what the model's memory takes, which no table
+of ours says of most architectures. Its result (`trial_child`) is stored for the file, the build and the processor
+(`native.verdicts`).
 """
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
@@ -35,22 +37,66 @@ _NO_GPU = {"CUDA_VISIBLE_DEVICES": "-1", "HIP_VISIBLE_DEVICES": "-1", "GGML_VK_V
 _REASON_CHARS = 120
 
 
-def check(parts: Sequence[Path], still_wanted: Callable[[], bool]) -> str | None:
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What a model's memory takes, in bytes, with a cache of f16.
+
+    Attributes:
+        token: keys and values of one position, in the layers that attend to everything.
+        sliding: likewise, in the sliding-window layers.
+        state: the recurrent state; 0 without one.
+        rolls_back: whether llama.cpp can take tokens back out of the recurrent state.
+    """
+
+    token: int
+    sliding: int
+    state: int
+    rolls_back: bool
+
+    def __str__(self) -> str:
+        """Return the four numbers, as `parse` reads them."""
+        return f"{self.token} {self.sliding} {self.state} {self.rolls_back:d}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Memory | None":
+        """Return what `text` says; None if that is not four numbers."""
+        words = text.split()
+        if len(words) != 4 or not all(word.isascii() and word.isdigit() for word in words):
+            return None
+        token, sliding, state, rolls_back = map(int, words)
+        return cls(token, sliding, state, bool(rolls_back))
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a trial found.
+
+    Attributes:
+        warning: for the user, if it could not be completed.
+        memory: None in that case.
+    """
+
+    warning: str | None = None
+    memory: Memory | None = None
+
+
+NOTHING = Found()
+
+
+def check(parts: Sequence[Path], still_wanted: Callable[[], bool] = lambda: True) -> Found:
     """Open a model in a child process unless its verdict is stored.
 
     Args:
         parts: its GGUF file, or all of them.
         still_wanted: polled while the child runs; False cancels the trial.
 
-    Returns:
-        A warning for the user if the trial could not be completed.
-
     Raises:
         ModelFileError: the file crashes llama.cpp or is refused, or the trial was cancelled.
     """
     path, subject = parts[0], _subject(parts)
     known = verdicts.get(subject)
-    if known is None:
+    # Earlier versions did not measure.
+    if known is None or known == _OPENS:
         ended = child.run(
             trial_command(TRIAL, str(path.absolute())),
             LIMIT_S,
@@ -61,13 +107,16 @@ def check(parts: Sequence[Path], still_wanted: Callable[[], bool]) -> str | None
             raise ModelFileError(ended.text.strip())
         known = _verdict(ended)
         if known is None:
-            return f"{path.name} could not be tested in a separate process; if it crashes the app, choose another model"
+            return Found(
+                f"{path.name} could not be tested in a separate process; if it crashes the app, choose another model"
+            )
         verdicts.put(subject, known)
         if known == _SLOW:
-            return f"{path.name} was not fully tested: it takes more than {LIMIT_S} seconds to open"
-    if known not in (_OPENS, _SLOW):
+            return Found(f"{path.name} was not fully tested: it takes more than {LIMIT_S} seconds to open")
+    opens, _, figures = known.partition(" ")
+    if opens not in (_OPENS, _SLOW):
         raise ModelFileError(f"{path}: llama.cpp crashes on it ({known}); download it again, or choose another model")
-    return None
+    return Found(memory=Memory.parse(figures))
 
 
 def _subject(parts: Sequence[Path]) -> str:
@@ -96,7 +145,7 @@ def _giving_up(path: Path, still_wanted: Callable[[], bool]) -> Callable[[], Non
 def _verdict(ended: child.Output) -> str | None:
     """Return the verdict to store; None if the result says nothing about the file."""
     if ended.good:
-        return _OPENS
+        return f"{_OPENS} {Memory.parse(ended.text) or ''}".strip()
     if ended.timed_out:
         return _SLOW
     if ended.signal in _CRASHES or ended.code == 1:

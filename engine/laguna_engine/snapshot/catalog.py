@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laguna_engine.errors import SnapshotError
+from laguna_engine.llama.sequence_state import ONE_CACHE, SLIDING
 from laguna_engine.snapshot.chunk_file import (
     DRAFTER,
     ROWS,
@@ -53,7 +54,7 @@ class RestorePlan:
         tip: the chunk that the snapshot ends in.
         tokens: those that will be cached.
         rows: of the full-attention layers, in order.
-        window: of the sliding-window layers; None where there are none.
+        window: of the sliding-window or recurrent layers; None where there are none.
         drafter: the drafter's, piece by piece; None if they are not there.
         checkpoint: the sliding window of an earlier turn, with the length of the sequence there; None if there is none.
     """
@@ -190,17 +191,18 @@ class Catalog:
 
     def _length(self, chunk: Chunk, matched: int, capacity: int) -> int:
         """Return how much of a snapshot is of use for a prompt that shares `matched` tokens with it; 0 for nothing."""
-        if chunk.caches == 1:
+        if chunk.caches == ONE_CACHE:
             length = min(matched, capacity)
             return length if length > chunk.start else 0
         # The sliding window is there at the end only. It also serves one position less, as a repeated prompt needs.
-        return chunk.stop if chunk.stop <= capacity and matched >= chunk.stop - 1 else 0
+        needed = chunk.stop - 1 if chunk.caches == SLIDING else chunk.stop
+        return chunk.stop if chunk.stop <= capacity and matched >= needed else 0
 
     def _plan(self, tip: Chunk, length: int) -> RestorePlan | None:
         lineage = self.lineage(tip)
         rows = self.cut(lineage, ROWS, 0, length)
         window = self.cut(lineage, WINDOW, tip.sections[WINDOW].wanted, length) if WINDOW in tip.sections else None
-        if rows is None or (window is None and tip.caches == 2):
+        if rows is None or (window is None and tip.caches != ONE_CACHE):
             return None
         drafter = self._drafter(tip, lineage) if length == tip.stop else None
         checkpoint = None if window is None else self._checkpoint(lineage, tip.sections[WINDOW].wanted)

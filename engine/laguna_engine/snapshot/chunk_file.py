@@ -30,7 +30,7 @@ from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from laguna_engine.errors import SnapshotError, SnapshotProblem
-from laguna_engine.llama.sequence_state import RowLayout, Rows
+from laguna_engine.llama.sequence_state import ONE_CACHE, RECURRENT, RowLayout, Rows
 from laguna_engine.snapshot.identity import Identity
 
 SUFFIX = ".kv"
@@ -113,7 +113,7 @@ class _Header(Struct, forbid_unknown_fields=True):
     identity: Identity
     start: _Size
     tokens: tuple[_Size, _Size, _Size]
-    caches: Annotated[int, Meta(ge=1, le=2)]
+    caches: Annotated[int, Meta(ge=ONE_CACHE, le=RECURRENT)]
     drafter: DrafterPart | None
     sections: dict[str, _SectionHeader]
 
@@ -130,7 +130,7 @@ class Chunk:
         identity: the engine that wrote it.
         start: first position of its rows.
         tokens: ids from `start` on, int32.
-        caches: caches of llama.cpp's: 2 with sliding-window layers.
+        caches: the kind of memory: `ONE_CACHE`, `SLIDING` or `RECURRENT`.
         sections: its rows by kind.
         drafter: the drafter's part, None without one.
         size: bytes of the file.
@@ -312,7 +312,7 @@ def _chunk(header: _Header, path: Path, file: BinaryIO, end: int, size: int) -> 
     sections = {name: _section(entry, start + count, end) for name, entry in header.sections.items()}
     _require(drafter is None or all(f"{DRAFTER}{piece}" in sections for piece in range(drafter.pieces)))
     rows = sections[ROWS]
-    _require((rows.start, rows.stop) == (start, start + count) and (WINDOW in sections) == (header.caches == 2))
+    _require((rows.start, rows.stop) == (start, start + count) and (WINDOW in sections) == (header.caches != ONE_CACHE))
     return Chunk(
         path=path,
         id=path.stem,

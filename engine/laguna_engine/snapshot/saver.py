@@ -22,7 +22,7 @@ import numpy as np
 from laguna_engine.checkpoints import Checkpoint, DrafterSnapshot
 from laguna_engine.errors import SnapshotError, SnapshotProblem
 from laguna_engine.ggml.tensor import Type
-from laguna_engine.llama.sequence_state import RowLayout, Rows, UnknownState, in_order
+from laguna_engine.llama.sequence_state import RowLayout, Rows, UnknownState
 from laguna_engine.sequence import SequenceObserver, TokenSequence, common_prefix
 from laguna_engine.snapshot.catalog import Catalog
 from laguna_engine.snapshot.chunk_file import DRAFTER, ROWS, WINDOW, Chunk, ChunkWriter, DrafterPart, part_ranges
@@ -288,11 +288,11 @@ class Saver:
         The order of its cells decides the order of sums, and so the last bit of what is computed after them.
         """
         context, sequence = self._sequence.context, self._sequence
-        saved = context.save_window()
+        saved = context.window_in_order()
         if saved is None:
             raise UnknownState("llama.cpp gave no sliding window; this model's cache cannot be saved")
-        state, rows = in_order(saved)
-        if context.swa_full:
+        state, rows = saved
+        if context.swa_full and not context.recurrent:
             return None, rows
         if not context.load_window(state):
             sequence.clear()

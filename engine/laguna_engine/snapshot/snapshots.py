@@ -19,7 +19,8 @@ from laguna_engine.config import EngineInfo
 from laguna_engine.errors import SnapshotError, SnapshotProblem
 from laguna_engine.events import Source
 from laguna_engine.ggml.tensor import Type
-from laguna_engine.llama.sequence_state import Rows, build
+from laguna_engine.llama.context import Context
+from laguna_engine.llama.sequence_state import Rows
 from laguna_engine.sequence import TokenSequence
 from laguna_engine.snapshot.catalog import Catalog, Piece, Refusal, RestorePlan
 from laguna_engine.snapshot.chunk_file import PARTIAL, Chunk, ChunkReader, unreadable
@@ -67,9 +68,9 @@ def _load(sequence: TokenSequence, speculator: NullSpeculator, plan: RestorePlan
     context = sequence.context
     with ChunkReader() as reader, ThreadPoolExecutor(_READERS, "laguna-snapshot") as pool:
         # Small, and all of it is checked before the first row is loaded.
-        state = None if plan.window is None else build(list(_rows(pool, reader, plan.window)))
+        state = None if plan.window is None else context.window_of(list(_rows(pool, reader, plan.window)))
         drafter = _drafter(pool, reader, plan)
-        earlier = _checkpoint(pool, reader, plan) if sequence.checkpoints.wanted else None
+        earlier = _checkpoint(context, pool, reader, plan) if sequence.checkpoints.wanted else None
         sequence.clear(wipe=False)
         for rows in _rows(pool, reader, plan.rows):
             if not context.write_rows(rows, plan.tip.caches):
@@ -86,12 +87,14 @@ def _load(sequence: TokenSequence, speculator: NullSpeculator, plan: RestorePlan
             sequence.checkpoints.add(checkpoint)
 
 
-def _checkpoint(pool: ThreadPoolExecutor, reader: ChunkReader, plan: RestorePlan) -> Checkpoint | None:
+def _checkpoint(
+    context: Context, pool: ThreadPoolExecutor, reader: ChunkReader, plan: RestorePlan
+) -> Checkpoint | None:
     """Read the window of an earlier turn: to go back to it, and for a drafter that has to see the newest turn again."""
     if plan.checkpoint is None:
         return None
     length, pieces = plan.checkpoint
-    return Checkpoint(length, build(list(_rows(pool, reader, pieces))))
+    return Checkpoint(length, context.window_of(list(_rows(pool, reader, pieces))))
 
 
 def _rows(pool: ThreadPoolExecutor, reader: ChunkReader, pieces: Iterable[Piece]) -> Iterator[Rows]:

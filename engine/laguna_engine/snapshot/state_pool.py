@@ -29,7 +29,7 @@ class HeldState:
         tokens: those whose keys and values these are.
         rows: of the full-attention layers.
         caches: caches of llama.cpp's.
-        window: of the sliding-window layers; None where there are none.
+        window: of the sliding-window or recurrent layers; None where there are none.
         pos_min: the oldest position of the window.
         checkpoints: of earlier windows.
         drafter: what the drafter knows of it.
@@ -122,8 +122,14 @@ class StatePool:
 
     def _keep_of(self, state: HeldState, prompt: list[int]) -> int:
         lengths = tuple(each.length for each in state.checkpoints)
-        window = self._sequence.model.n_swa
-        return plan_reuse(state.tokens, prompt, pos_min=state.pos_min, window=window, checkpoints=lengths).keep
+        return plan_reuse(
+            state.tokens,
+            prompt,
+            pos_min=state.pos_min,
+            window=self._sequence.window,
+            checkpoints=lengths,
+            recurrent=self._sequence.context.recurrent,
+        ).keep
 
     def _copy(self) -> HeldState:
         sequence = self._sequence

@@ -106,8 +106,9 @@ class Speculator(NullSpeculator, SequenceObserver):
         self._drafting = DRAFTING
         self._script: Iterator[Sequence[int]] = iter(())
         self._backoff = Backoff()
-        # A draft is verified in one micro-batch, together with the token before it.
-        self._longest = min(MAX_DRAFT, sequence.context.n_ubatch - 1)
+        # A draft is verified in one micro-batch, together with the token before it, and may be rejected as a whole.
+        context = sequence.context
+        self._longest = min(MAX_DRAFT, context.n_ubatch - 1, context.rollback if context.recurrent else MAX_DRAFT)
         sequence.attach(self)
 
     def failures(self) -> list[DrafterFailed]:

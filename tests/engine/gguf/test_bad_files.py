@@ -136,7 +136,7 @@ def test_a_download_that_stopped(tmp_path: Path, good: bytes) -> None:
 
 WRONG: dict[str, tuple[Change, str]] = {
     "a drafter": (lambda f: f.set("general.architecture", "dflash"), "is a drafter"),
-    "an embedder": (lambda f: f.set("general.architecture", "bert"), "'bert', which this engine does not run"),
+    "an embedder": (lambda f: f.set("general.architecture", "bert"), "'bert', which writes no text"),
     "an adapter": (lambda f: f.set("general.type", "adapter"), "holds 'adapter' instead of a model"),
     "one part of several": (lambda f: f.set("split.count", 3).set("split.no", 1), "one of 3 parts; choose the first"),
     "a part under a name of its own": (
