@@ -95,6 +95,7 @@ _TABLE = """
     value val
     variable var
     vector vec
+    ssl tls
     version ver
     window win
     declaration decl

@@ -4,13 +4,15 @@ Everything that a rule forbids to be read is left out, and code comes before cop
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import permutations
+from itertools import chain, permutations
 
 from laguna_tui.agent.tool_run import ToolRun
 from laguna_tui.agent.tools.base.regex_search import Hit
 from laguna_tui.agent.tools.base.result_lines import NO_SYMBOL, read_lines, shortened
+from laguna_tui.agent.tools.nano.concepts import in_code
 from laguna_tui.agent.tools.nano.search import (
     WAIT_S,
     ListedLine,
@@ -26,7 +28,7 @@ from laguna_tui.repo.files.root_folder import RootFolder
 from laguna_tui.repo.files.walk import SEARCH_LIMIT_BYTES
 from laguna_tui.repo.files.workspace import WorkspaceError
 from laguna_tui.repo.search.fuzzy import folded
-from laguna_tui.repo.search.identifiers import parts
+from laguna_tui.repo.search.identifiers import parts, stem
 from laguna_tui.repo.search.ranking import shown_line
 from laguna_tui.repo.search.retrieval import parse_query
 from laguna_tui.repo.search.symbol_search import SymbolMatch
@@ -40,6 +42,8 @@ _RANKED = 40
 _ONE_SLIP, _TWO_SLIPS = 4, 9
 # A word of a name with at most _SHORT letters is taken literally; one with fewer than _LONG may have one slip.
 _SHORT, _LONG = 3, 6
+# Words that are searched for in the place of one that no file has.
+_WORDS_FOR_ONE = 2
 _CONSTRUCTORS = ("__init__", "__new__", "constructor", "initialize")
 _BASES = re.compile(
     r"\((?P<python>.*)\)|\b(?:extends|implements)\b(?P<java>.*)|(?<!:):(?!:)(?P<cpp>.*)|<\s*(?P<ruby>[A-Z].*)"
@@ -108,6 +112,21 @@ class FolderIndex:
             found = self._codebase.files_with(word)
             self._words[word] = found is None or bool(found)
         return self._words[word]
+
+    def in_code(self, word: str) -> list[str]:
+        """Return the words of its files for one of a question: the word, others for it, or one with a slip mended."""
+        if self.has_word(word):
+            return [word]
+        found = [list(filter(self.has_word, each))[:_WORDS_FOR_ONE] for each in in_code(word)]
+        return list(dict.fromkeys(chain(*found))) or self._mended(word.lower())
+
+    def _mended(self, word: str) -> list[str]:
+        """Return the word of a defined name that has a letter more or less, or two of them swapped."""
+        if len(word) <= _ONE_SLIP or not word.isascii():
+            return []
+        forms = {word, stem(word)}
+        near = Counter(part for part in chain(*map(parts, self.names)) if any(_is_typed(form, part) for form in forms))
+        return [part for part, _ in near.most_common(1)]
 
     def lines(self, path: str) -> list[str]:
         """Return the lines of a file; none if it cannot be read."""
@@ -286,6 +305,13 @@ def bases_of(scope: SymbolMatch) -> list[str]:
 def _without_arguments(text: str) -> str:
     """Return a list of bases without their type arguments and keywords."""
     return re.sub(r"\w+\s*=\s*[^,]+|\[[^\]]*\]*|<[^>]*>*", "", text)
+
+
+def _is_typed(written: str, word: str) -> bool:
+    """Return whether somebody may have typed a word so: another letter in place of one makes another word too often."""
+    if written[0] != word[0] or len(word) < _ONE_SLIP or abs(len(word) - len(written)) > 1:
+        return False
+    return (len(written) != len(word) or sorted(written) == sorted(word)) and _slips(written, word, 1) == 1
 
 
 def _is_slip(written: Sequence[str], name: Sequence[str]) -> bool:

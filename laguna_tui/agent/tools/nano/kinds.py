@@ -98,7 +98,7 @@ def _features(masked: str) -> Iterator[str]:
 
 
 def translated(text: str) -> str:
-    """Return a question with its German and Chinese cue words in English; any other is unchanged."""
+    """Return a question with its German and Chinese cue words in English, and with one way to ask where."""
     for pattern, english in _CUES:
         text = pattern.sub(f" {english} ", text)
     return text
@@ -115,6 +115,7 @@ _GERMAN = {
     r"(?:verwendet|benutzt|genutzt|gebraucht|aufgerufen)": "used",
     r"(?:aufrufer|aufrufe|verwendungen|aufrufstellen) von": "callers of",
     r"(?:gibt es|existiert|existieren|gibts) (?:ein|eine|einen)?": "is there a",
+    "gibt es": "is there",
     r"welche tests (?:testen|decken|prüfen|gibt es für)": "which tests cover",
     r"(?:getestet|testet)": "tested",
     r"tests? (?:für|zu|von)": "tests for",
@@ -133,6 +134,7 @@ _GERMAN = {
     r"(?:zeig|zeige) (?:mir)?": "show me",
     r"benenne": "rename",
     r"welche(?:r|s|n)?": "which",
+    r"(?:es|sie|ihn)": "it",
     "wo": "where",
     "wer": "who",
     "was": "what",
@@ -145,6 +147,9 @@ _GERMAN = {
     r"(?:ausnahme|ausnahmen|exceptions|fehlerklassen)": "exceptions",
     r"(?:datei|dateien)": "files",
     r"(?:lizenz)": "license",
+    r"(?:version|versionsnummer)": "version",
+    r"(?:anleitung|installationsanleitung)": "install guide",
+    r"(?:autor|autoren)": "authors",
     r"(?:abhängigkeit|abhängigkeiten)": "dependencies",
     r"(?:änderungsprotokoll|änderungen|versionshinweise)": "changelog",
     r"(?:dokumentation|doku)": "documentation",
@@ -188,12 +193,15 @@ _CHINESE = {
     r"(?:文档)": "documentation",
     r"(?:配置)": "configuration",
     r"(?:版本)": "version",
+    r"(?:它们?|那个)": "it",
     r"(?:类)": "classes",
     r"(?:函数)": "function",
     r"(?:文件)": "file",
-    r"(?:吗|呢|的|了|在|请问|请|被|？|。)": "",
+    r"(?:吗|呢|的|了|在|请问|请|被|把|将|从|？|。)": "",
 }
+_FIND = r"\bhow (?:do|can|could|would|to)(?: i| we| you| one)? (?:find|locate|spot|get to)\b"
 _CUES = [
+    (re.compile(_FIND, re.IGNORECASE), "where is"),
     *((re.compile(rf"(?<!\w){german}(?!\w)", re.IGNORECASE), english) for german, english in _GERMAN.items()),
     *((re.compile(chinese), english) for chinese, english in _CHINESE.items()),
 ]

@@ -8,7 +8,7 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
 from pathlib import Path, PurePosixPath
@@ -32,7 +32,11 @@ _MAINS = r"(^|/)(__main__\.py|main\.(py|go|rs|c|cpp|ts|js)|index\.(ts|js)|cli\.(
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """One thing that a project's files tell; see `topics.toml`."""
+    """One thing that a project's files tell; see `topics.toml`.
+
+    Attributes:
+        words: What else is asked for, in lower case.
+    """
 
     name: str
     cue: re.Pattern[str]
@@ -40,6 +44,7 @@ class Topic:
     lines: tuple[re.Pattern[str], ...] = ()
     answer: str = "lines"
     distinct: bool = False
+    words: tuple[str, ...] = ()
 
 
 @cache
@@ -60,10 +65,22 @@ def topics() -> tuple[Topic, ...]:
     )
 
 
-def answer(text: str, folder: FolderIndex) -> str:
-    """Return the answer to a question about the project's files; empty if it is about no topic."""
+def answer(text: str, words: Iterable[str], folder: FolderIndex) -> str:
+    """Return the answer to a question about the project's files; empty if it is about no topic, or about more.
+
+    Args:
+        text: The question.
+        words: Those of it that say what it is about. One beside the topic's has to be in the answer: who asks for a
+            test of memory leaks wants no list of all tests.
+        folder: Where.
+    """
     topic = _topic(text)
-    return _ANSWERS[topic.answer](folder, topic) if topic else ""
+    if topic is None:
+        return ""
+    more = () if topic.distinct else (word for word in words if not topic.cue.search(word))
+    topic = replace(topic, words=tuple(found.lower() for word in more for found in folder.in_code(word)[:1]))
+    found = _ANSWERS[topic.answer](folder, topic)
+    return found if all(word in found.lower() for word in topic.words) else ""
 
 
 def named(text: str, folder: FolderIndex) -> str:
@@ -122,13 +139,19 @@ def _listed(folder: FolderIndex, topic: Topic) -> str:
     paths = folder.files_called(topic.path)
     if not paths:
         return _none(folder, topic)
+    paths = _with(topic.words, paths)
     return "\n".join([f"{len(paths)} {plural(len(paths), 'file')} of this kind:", *_numbered(_quoted(paths))])
+
+
+def _with(words: Iterable[str], paths: Iterable[str]) -> list[str]:
+    return [path for path in paths if all(word in path.lower() for word in words)]
 
 
 def _tests(folder: FolderIndex, topic: Topic) -> str:
     tests = [path for path in folder.paths if is_test(path) and is_code(path)]
     if not tests:
         return f"No test files here: {folder.count} searched."
+    tests = _with(topic.words, tests)
     folders = Counter(str(PurePosixPath(path).parent) for path in tests)
     where = ", ".join(f"`{escaped(each)}/`" if each != "." else "the top folder" for each, _ in folders.most_common(3))
     lead = f"{len(tests)} test {plural(len(tests), 'file')}, in {where}:"

@@ -57,8 +57,9 @@ _EVERYWHERE = re.compile(
 )
 _EDITED_AT_ONCE = 8
 _FILLERS = ASKING | frozenset(
-    "actually attributes bases children codebase constants derived die fields handled happens hierarchy implements"
-    " inherit inherits liegt logic main members parent properties responsible stuff subclass subclasses vom".split()
+    "actually attributes bases children codebase constants current currently derived die extra fields handled happens"
+    " hierarchy implements inherit inherits installed latest liegt logic main members parent programming properties"
+    " responsible stuff subclass subclasses tool tools vom whats written".split()
 )
 _FRAME = STOP_WORDS | frozenset(
     "actually also any anything are class code codebase could deal deals die exactly find function gets handle"
@@ -125,7 +126,7 @@ def _routed(
     if (
         asked.kind is QuestionKind.FILES
         and asked.sureness > _UNSURE
-        and (found := project_files.answer(asked.english, folder))
+        and (found := project_files.answer(asked.english, _content(asked), folder))
     ):
         return Route(found)
     if asked.subjects:
@@ -137,7 +138,7 @@ def _routed(
         if subjects:
             return _about_name(asked, subjects[0], folder)
         if asked.kind is not QuestionKind.EXPLAIN and len(_query(asked)) <= 1:
-            topic = project_files.answer(asked.english, folder) if asked.kind is QuestionKind.TESTS else ""
+            topic = project_files.answer(asked.english, (), folder) if asked.kind is QuestionKind.TESTS else ""
             return Route(topic or WHICH_NAME)
     return _about_code(asked, folder)
 
@@ -298,9 +299,12 @@ def _names(found: Sequence[SymbolMatch]) -> str:
 def _beyond(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Route:
     """Return that this model cannot do it, with the nearest places: definitions, else uses, else names like it."""
     lead = EXPLAINS_NOT if asked.kind is QuestionKind.EXPLAIN else WORKS_NOT
-    places = folder.occurrences(subject.name)
-    lines = islice(chain.from_iterable(map(places.of, LINES)), NEAREST)
-    nearest = list(lines) or folder.listed(folder.similar(subject.written))[:NEAREST]
+    if len(asked.subjects) > 1:
+        lines = [line for each in asked.subjects[:NEAREST] for line in folder.occurrences(each.name).of(DEFINED)[:1]]
+    else:
+        places = folder.occurrences(subject.name)
+        lines = list(islice(chain.from_iterable(map(places.of, LINES)), NEAREST))
+    nearest = lines or folder.listed(folder.similar(subject.written))[:NEAREST]
     return Route(_noted(subject, lead, *numbered(nearest, NEAREST)))
 
 
@@ -405,22 +409,23 @@ def _about_code(asked: ParsedQuestion, folder: FolderIndex) -> Route | None:
     ):
         return Route(found)
     if asked.kind in (QuestionKind.FILES, QuestionKind.OUTLINE, QuestionKind.TESTS) and (
-        found := project_files.answer(asked.english, folder)
+        found := project_files.answer(asked.english, _content(asked), folder)
     ):
         return Route(found)
     away = sum(asked.kinds[kind] for kind in _NOT_LOOKED_UP)
     if away > _SEARCHED and not _EDITS.match(asked.text) and (found := project_files.named(asked.english, folder)):
         return Route(found)
     foreign = asked.english.split() != asked.text.split()
-    words = _query(asked)
+    there = {word: folder.in_code(word) for word in _query(asked)}
+    words = {word: found for word, found in there.items() if not found or not _FRAME.issuperset(found)}
     # What has only words of the folder and asks for no change is a topic, such as "thread pool".
-    topic = not _EDITS.match(asked.text) and 0 < len(words) <= _TOPIC and all(map(folder.has_word, words))
+    topic = not _EDITS.match(asked.text) and 0 < len(words) <= _TOPIC and all(words.values())
     if away > 1 - _SEARCHED and not (foreign or topic or _QUESTION.match(asked.text)):
         return None
-    if not words or (away > _UNSURE and not any(map(folder.has_word, words))):
+    if not words or (away > _UNSURE and not any(words.values())):
         return None
     if asked.kind is QuestionKind.EXPLAIN or _WHY.match(asked.english):
-        lines = folder.ranked(" ".join(words), NEAREST)
+        lines = folder.ranked(" ".join(chain(*words.values())), NEAREST)
         if lines:
             return Route("\n".join([EXPLAINS_NOT, *numbered(lines, NEAREST)]))
     return Route("\n".join(_search(words, folder)))
@@ -437,10 +442,15 @@ def _query(asked: ParsedQuestion) -> list[str]:
     return list(dict.fromkeys(words))
 
 
-def _search(words: Sequence[str], folder: FolderIndex) -> Iterator[str]:
-    """Yield the ranked search's first results, labelled as such, after the words that no file has."""
-    missing = [word for word in words if not all(map(folder.has_word, word.split()))]
-    known = " ".join(word for word in words if word not in missing)
+def _search(words: Mapping[str, Sequence[str]], folder: FolderIndex) -> Iterator[str]:
+    """Yield the ranked search's first results, labelled as such, after the words that no file has.
+
+    Args:
+        words: Of the question, each with what the files have for it.
+        folder: Where.
+    """
+    missing = [word for word, found in words.items() if not found]
+    known = " ".join(dict.fromkeys(chain(*words.values())))
     none = f"None of {folder.count} has the {plural(len(missing), 'word')} {_quoted(missing)}"
     if not known:
         yield f"{none}, so I am not sure where to look. Try the words that the code would use, in English."

@@ -42,6 +42,10 @@ _PRONOUN = re.compile(
     re.IGNORECASE,
 )
 _ELLIPSIS = re.compile(r"^\W*(?:and|und|also|what about|how about|then|now|or)\b|^\W*(?:那|还有)", re.IGNORECASE)
+_GERMAN = re.compile(
+    r"\b(?:wo|wer|wie|welche[rsn]?|warum|wieso|wozu|gibt|zeige?|der|das|und|ist|sind|wird|werden|ich|nicht)\b", re.I
+)
+"""Nouns begin with a capital there, so that one says nothing."""
 _KIND_OF_NAME = (
     r"(?:class|function|method|func|def|fn|type|struct|interface|constant|variable|decorator|property|enum|dataclass|mixin"
     r"|helper|klasse|funktion|methode)"
@@ -143,7 +147,7 @@ def read(text: str, folder: FolderIndex) -> ParsedQuestion:
         each for each in found if each.strength == _SURE or (each.strength == _LIKELY and each.text in folder.names)
     ]
     resolved = [(mention, _resolved(mention, folder)) for mention in sure]
-    if not resolved:
+    if not resolved and not _GERMAN.search(text):
         likely = [(each, _resolved(each, folder)) for each in found if each.strength == _LIKELY]
         resolved = [(mention, subject) for mention, subject in likely if subject.known]
     if not resolved and not files:
@@ -240,7 +244,7 @@ def _asks_about(text: str, mention: _Mention, content: int) -> bool:
     """
     kinds = probabilities(translated(_masked(text, [mention], ())))
     kind = max(kinds, key=lambda kind: kinds[kind])
-    alone = content <= 1 or SUBJECT.search(text[: mention.end]) is not None
+    alone = content <= 1 or any(match.span(1) == mention[:2] for match in SUBJECT.finditer(text))
     unmasked = probabilities(translated(text))
     return (
         alone
@@ -251,8 +255,12 @@ def _asks_about(text: str, mention: _Mention, content: int) -> bool:
 
 def _in_slot(text: str, mention: _Mention) -> bool:
     """Return whether a word stands beside one that says that it is a name, such as "class"."""
-    near = _SLOT.search(text[: mention.start]) or _SLOT_AFTER.match(text[mention.end :])
-    return near is not None and mention.text.lower() not in ASKING and not _SLOT.fullmatch(f"{mention.text} ")
+    before = _SLOT.search(text[: mention.start])
+    if mention.text.lower() in ASKING:
+        # "class Help" is one, "which class" is not.
+        return before is not None and mention.text[0].isupper()
+    near = before or _SLOT_AFTER.match(text[mention.end :])
+    return near is not None and not _SLOT.fullmatch(f"{mention.text} ")
 
 
 def _joined(subjects: Sequence[AskedName], folder: FolderIndex) -> tuple[AskedName, ...]:

@@ -124,6 +124,25 @@ ANSWERS = {
         "Search results for “price parsing”, best first:\n"
         "1. `parse_price shop/prices.py:1`"
     ),
+    "where are the files of prices prased?": (
+        "None of 9 files has the word `files`.\nSearch results for “prices parse”, best first:\n"
+        "1. `parse_price shop/prices.py:1`"
+    ),
+    "is there a test for the cart": "1 test file, in `tests/`:\n1. `tests/test_cart.py`",
+    "is there a test of gifts": "Search results for “test gifts”, best first:\n1. `test_gift tests/test_cart.py:4`",
+    "is there an install guide": "No line about the installation guide in `README.md`.",
+    "how do I find what wraps presents": (
+        "Search results for “wraps presents”, best first:\n"
+        "1. `GiftCart.wrap_present shop/cart.py:20`"
+    ),
+    "Wo wird die Limitgrenze für Kunden überprüft?": (
+        "None of 9 files has the words `Kunden`, `überprüft`.\nSearch results for “limit”, best first:\n"
+        "1. `Cart.__init__ shop/cart.py:10`"
+    ),
+    "在哪里解析 price": (
+        "Search results for “parse price”, best first:\n"
+        "1. `parse_price shop/prices.py:1` `def parse_price(text, strict=False):`"
+    ),
     "does it support websockets": (
         "None of 9 files has the word `websockets`, so I am not sure where to look. Try the words that the code would"
         " use, in English."
@@ -155,6 +174,7 @@ def test_a_name_of_an_earlier_question_is_meant_by_a_pronoun_or_an_ellipsis_alon
     )
     assert shop("who calls it?", "is there a readme?", "where is parse_price?") == WHICH_NAME
     assert "parse_price" not in shop("where is the limit checked?", "where is parse_price?")
+    assert shop("und wo ist es definiert?", "who calls add_item?") == f"Defined here:\n1. {ADD}"
 
 
 def test_of_two_names_each_is_answered_and_of_two_questions_both(shop):
