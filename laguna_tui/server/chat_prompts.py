@@ -14,9 +14,14 @@ from itertools import chain
 
 import numpy as np
 
+from laguna_engine.chat.answer_constraint import SchemaAnswer
+from laguna_engine.chat.call_constraint import ToolCalls
 from laguna_engine.chat.chat_template import TemplateFailed
+from laguna_engine.chat.known_markup import LAGUNA_TURN
 from laguna_engine.chat.messages import AssistantMessage, Role
 from laguna_engine.chat.template import Family, to_json
+from laguna_engine.constrain.base import ConstraintSpec, Continued
+from laguna_engine.errors import RequestError
 from laguna_tui.backends.base import Message, Prompt
 from laguna_tui.backends.local.answer import TurnParser
 from laguna_tui.backends.local.backend import template_format
@@ -99,7 +104,12 @@ class ChatPrompts(ABC):
 
     Attributes:
         stop_tokens: What ends the model's turn.
+        turn: What encloses parts of its turns.
+        forced: The same of a turn that has to begin with a call.
     """
+
+    turn = LAGUNA_TURN
+    forced = LAGUNA_TURN
 
     def __init__(self, model: SharedModel, stop_tokens: frozenset[int], markers: Mapping[int, str]) -> None:
         self.stop_tokens = stop_tokens
@@ -118,6 +128,32 @@ class ChatPrompts(ABC):
     @abstractmethod
     def text(self, prompt: ChatPrompt) -> str:
         """Return a chat as the text that the model reads."""
+
+    def constraints(self, request: ChatRequest, prompt: ChatPrompt) -> tuple[ConstraintSpec, ...]:
+        """Return the constraints of the answer. ApiError for a schema that cannot be held.
+
+        The schema of the answer does not hold a call that the prompt has begun.
+        """
+        forced = request.choice is CallChoice.REQUIRED
+        turn = self.forced if forced else self.turn
+        try:
+            calls = ToolCalls.strict(request.offered, turn)
+        except RequestError as error:
+            raise ApiError(400, str(error), param="tools") from error
+        if calls is None and forced and turn is not LAGUNA_TURN:
+            # Other models begin one and write something else.
+            calls = ToolCalls(request.offered, markup=turn)
+        begun = len(prompt.begun) if forced else 0
+        held: tuple[ConstraintSpec, ...] = () if calls is None else (Continued(calls, begun) if begun else calls,)
+        if request.schema is None or prompt.begun:
+            return held
+        try:
+            schema = SchemaAnswer.checked(
+                request.schema, calls=bool(request.offered), markup=self.turn, thinks=prompt.thinking
+            )
+        except RequestError as error:
+            raise ApiError(400, str(error), param=request.schema_place) from error
+        return (schema, *held)
 
     def marker(self, token: int) -> str | None:
         """Return the text of a token that is never part of an answer; None for other tokens."""
@@ -200,6 +236,7 @@ class TemplatePrompts(ChatPrompts):
 
     def __init__(self, model: SharedModel) -> None:
         self._format = template_format(model.engine, model.name)
+        self.turn, self.forced = self._format.turn, self._format.forced
         super().__init__(model, self._format.stop_tokens, self._format.markers)
 
     def text(self, prompt: ChatPrompt) -> str:
@@ -207,21 +244,25 @@ class TemplatePrompts(ChatPrompts):
         return b"".join(map(piece, prompt.tokens)).decode("utf-8", "replace")
 
     def parser(self, request: ChatRequest, prompt: ChatPrompt) -> TurnParser:
-        parser = self._format.parser_after(self._shown(request, prompt.thinking))
+        shown = self._shown(request, prompt.thinking)
+        parser = self._format.parser_after(shown, forced=request.choice is CallChoice.REQUIRED)
         for token in prompt.begun:
             parser.feed(token, self._model.engine.vocab.piece(token))
         return parser
 
     def prompt(self, request: ChatRequest) -> ChatPrompt:
         self._checked(request)
-        if request.choice is CallChoice.REQUIRED:
-            raise ApiError(400, "This model cannot be made to call a tool; let it choose.", param="tool_choice")
+        forced = request.choice is CallChoice.REQUIRED
         thinking = self._model.thinking if request.thinking is None else request.thinking
+        # A call that is required begins at once.
+        thinking = thinking and not forced
         shown = self._shown(request, thinking)
         continued = _continued(request)
         text = "" if continued is None else _begun_text(continued)
         begun = self._model.engine.vocab.tokenize(text, special=False) if text else []
         try:
+            if forced:
+                begun = self._format.call_opening(shown, request.only)
             opened = chain.from_iterable(chain.from_iterable(self._format.render(shown)))
             tokens = [*opened, *self._format.opening_after(shown), *begun]
         except TemplateFailed as error:

@@ -4,16 +4,13 @@ import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from laguna_engine.chat.answer_constraint import SchemaAnswer
-from laguna_engine.chat.call_constraint import ToolCalls
 from laguna_engine.config import Request
-from laguna_engine.constrain.base import ConstraintSpec, Continued
-from laguna_engine.errors import RequestError
+from laguna_engine.constrain.base import ConstraintSpec
 from laguna_engine.snapshot.state_pool import PoolFigures
 from laguna_tui.server.api_error import ApiError, context_exceeded, model_changed, server_stopping
 from laguna_tui.server.chat_answer import ChatAnswer
 from laguna_tui.server.chat_prompts import ChatPrompt, ChatPrompts, chat_prompts
-from laguna_tui.server.chat_request import AnswerOptions, CallChoice, ChatRequest
+from laguna_tui.server.chat_request import AnswerOptions, ChatRequest
 from laguna_tui.server.fair_queue import FairQueue
 from laguna_tui.server.generation_run import EngineTurns, GenerationRun
 from laguna_tui.server.server_metrics import ServerMetrics
@@ -105,7 +102,7 @@ class ModelService:
 
         def prepared() -> tuple[ChatPrompt, tuple[ConstraintSpec, ...]]:
             prompt = prompts.prompt(request)
-            return prompt, _constraints(request, prompt)
+            return prompt, prompts.constraints(request, prompt)
 
         prompt, constraints = await asyncio.to_thread(prepared)
         limit = model.thinking_limit if request.thinking_limit is None else request.thinking_limit
@@ -161,19 +158,3 @@ class ModelService:
         )
         run.start()
         return run
-
-
-def _constraints(request: ChatRequest, prompt: ChatPrompt) -> tuple[ConstraintSpec, ...]:
-    """Return the constraints of the answer. The schema does not hold a call that the prompt has begun."""
-    try:
-        calls = ToolCalls.strict(request.offered)
-    except RequestError as error:
-        raise ApiError(400, str(error), param="tools") from error
-    begun = len(prompt.begun) if request.choice is CallChoice.REQUIRED else 0
-    held: tuple[ConstraintSpec, ...] = () if calls is None else (Continued(calls, begun) if begun else calls,)
-    if request.schema is None or prompt.begun:
-        return held
-    try:
-        return (SchemaAnswer.checked(request.schema, calls=bool(request.offered)), *held)
-    except RequestError as error:
-        raise ApiError(400, str(error), param=request.schema_place) from error

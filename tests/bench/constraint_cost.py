@@ -25,7 +25,6 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "engine"))
 
 from laguna_engine.chat.answer_constraint import SchemaAnswer
 from laguna_engine.chat.call_constraint import Choices, Excerpt, ToolCalls
-from laguna_engine.chat.call_grammar import written
 from laguna_engine.config import Sampling
 from laguna_engine.constrain.base import FREE, Constraints
 from laguna_engine.llama import masked_row
@@ -94,7 +93,7 @@ class Rules:
         self._paths = Choices.of(path.relative_to(ROOT).as_posix() for path in ROOT.glob("laguna_tui/**/*.py"))
         engine = sorted((ROOT / "engine/laguna_engine").glob("*/*.py"))
         long = "".join(path.read_text() for path in engine)[:LONG]
-        self._documents = {path: written(text) for path, text in ((SHORT, DOCUMENT), (OTHER, long))}
+        self._documents = {SHORT: DOCUMENT, OTHER: long}
 
     def rule(self, tool: str, key: str, given: Mapping[str, str]) -> Choices | Excerpt | None:
         if key == "old":

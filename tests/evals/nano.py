@@ -27,7 +27,7 @@ from laguna_engine.draft.dflash import DFlash
 from laguna_engine.speculate.metrics import SpeculationMetrics
 from laguna_tui.agent.tools.base.results import ToolResult
 from laguna_tui.agent.tools.nano.profile import NANO as PROFILE
-from laguna_tui.backends.base import Options
+from laguna_tui.backends.base import Options, Prompt
 from laguna_tui.backends.local.laguna_format import LagunaFormat
 from tests.evals.corpora import CACHE, HERE
 
@@ -81,7 +81,7 @@ class HeldChat(Chat):
 
     def constraints(self) -> tuple[ConstraintSpec, ...]:
         held = Options(rules=self._guard.rules, quotable=self._guard.quotable)
-        return () if self._free else self._format.constraints(PROFILE.specs, held)
+        return () if self._free else self._format.constraints(Prompt("", PROFILE.specs), held)
 
     def ask(self, question: str) -> str:
         before = self.speaker.encoder.decode(self.ids[self.header :])

@@ -1,4 +1,4 @@
-"""A whole answer by a JSON schema, as a turn of Laguna has it: after its thinking, and after tools it calls first."""
+"""A whole answer by a JSON schema, as a turn has it: after its thinking, and after tools it calls first."""
 
 from collections.abc import Sequence
 from copy import copy
@@ -8,9 +8,13 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
+from laguna_engine.chat.call_writing import CallWriting
+from laguna_engine.chat.known_markup import LAGUNA_TURN, TurnMarkup
 from laguna_engine.constrain.base import FREE, AllowedTokens, Constraint, RowMask, Vocabulary
 from laguna_engine.constrain.json_schema import JsonSchema, SchemaConstraint
-from laguna_engine.gguf.laguna import END_THINK, THINK, TOOL_CALL
+
+_RECENT = 64
+"""Tokens at the end of a prompt among which the one is that opens thinking."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,23 +25,36 @@ class SchemaAnswer:
         schema: of the value.
         calls: whether the model may call tools instead; what it then writes is free, and the value is the answer of a
             later turn.
+        markup: what encloses thinking and calls.
+        thinks: whether the model may begin to think, where the prompt has not begun it.
     """
 
     schema: JsonSchema
     calls: bool = False
+    markup: TurnMarkup = LAGUNA_TURN
+    thinks: bool = False
 
     @classmethod
-    def checked(cls, schema: object, *, calls: bool = False) -> "SchemaAnswer":
+    def checked(
+        cls, schema: object, *, calls: bool = False, markup: TurnMarkup = LAGUNA_TURN, thinks: bool = False
+    ) -> "SchemaAnswer":
         """Return the constraint of a JSON schema, parsed JSON; RequestError with the reason if it cannot be used."""
-        return cls(JsonSchema.checked(schema), calls)
+        return cls(JsonSchema.checked(schema), calls, markup, thinks)
 
     def begin(self, vocabulary: Vocabulary, prompt: Sequence[int]) -> "AnswerConstraint":
         """Begin after `prompt`, which says whether the model is thinking."""
-        call = vocabulary.id_of(TOOL_CALL) if self.calls else None
-        opens, closes = vocabulary.id_of(THINK), vocabulary.id_of(END_THINK)
-        last = next((token for token in reversed(prompt) if token in (opens, closes)), None)
-        thinking = last is not None and last == opens
-        return AnswerConstraint(self.schema.begin(vocabulary, prompt), vocabulary, call, thinking)
+        tags, leads = self.markup.thinking, list[tuple[_Lead, _Part]]()
+        if self.calls:
+            writings = [CallWriting(form, self.markup.dropped) for form in self.markup.forms]
+            leads += [(_Lead(vocabulary, each.opens), _Part.CALLS) for each in writings if each.opens]
+        thinking = False
+        if tags is not None:
+            recent = b"".join(map(vocabulary.piece, prompt[-_RECENT:])).decode("utf-8", "replace")
+            thinking = recent.rfind(tags.opens.strip()) > recent.rfind(tags.closes)
+            if self.thinks and not thinking:
+                leads.append((_Lead(vocabulary, tags.opens), _Part.THINKING))
+        closes = None if tags is None else _Lead(vocabulary, tags.closes)
+        return AnswerConstraint(self.schema.begin(vocabulary, prompt), vocabulary, leads, closes, thinking)
 
 
 class _Part(Enum):
@@ -47,23 +64,50 @@ class _Part(Enum):
     CALLS = "calls"
 
 
+class _Lead:
+    """A text that leads from one part of an answer to another."""
+
+    def __init__(self, vocabulary: Vocabulary, text: str) -> None:
+        """Take a text, which may be a special token."""
+        self._vocabulary, self.token, self.text = vocabulary, vocabulary.id_of(text), text.encode()
+
+    def next(self, written: bytes) -> list[int]:
+        """Return the tokens that continue it after `written`."""
+        if self.token is not None:
+            return [] if written else [self.token]
+        if not self.text.startswith(written):
+            return []
+        rest = self.text[len(written) :].decode("utf-8", "ignore")
+        starts = (self._vocabulary.tokenize(rest[:size], special=True) for size in range(1, len(rest) + 1))
+        return [tokens[0] for tokens in starts if len(tokens) == 1]
+
+
 class AnswerConstraint(Constraint):
     """Thinking, then a value to the end of the turn, or calls."""
 
-    def __init__(self, value: SchemaConstraint, vocabulary: Vocabulary, call: int | None, thinking: bool) -> None:
+    def __init__(
+        self,
+        value: SchemaConstraint,
+        vocabulary: Vocabulary,
+        leads: Sequence[tuple[_Lead, _Part]],
+        closes: _Lead | None,
+        thinking: bool,
+    ) -> None:
         """Start after a prompt.
 
         Args:
             value: the answer.
             vocabulary: the model's.
-            call: the token that begins a call, None if there are to be none.
+            leads: what may begin instead of the value.
+            closes: what ends thinking; None for a model that does not think.
             thinking: whether the prompt leaves thinking open.
         """
-        self._value = value
-        self._call = call
-        self._closes = vocabulary.id_of(END_THINK)
+        self._value, self._vocabulary = value, vocabulary
+        self._leads, self._closes = leads, closes
         self._thinking = RowMask(banned=vocabulary.eog)
         self._part = _Part.THINKING if thinking else _Part.BEGINNING
+        # Of what leads to another part, or of what ends thinking.
+        self._written = b""
 
     def mask(self) -> RowMask:
         match self._part:
@@ -72,21 +116,40 @@ class AnswerConstraint(Constraint):
                 return self._thinking
             case _Part.CALLS:
                 return FREE
-            case _Part.BEGINNING if self._call is not None:
-                allowed = self._value.mask().allowed
-                assert allowed is not None, "a value is never free"
-                return RowMask(allowed=_OrToken(allowed, self._call))
+            case _Part.BEGINNING if others := self._others():
+                allowed = None if self._written else self._value.mask().allowed
+                return RowMask(allowed=_OrTokens(allowed, others))
             case _:
                 return self._value.mask()
 
+    def _others(self) -> list[int]:
+        """Return the tokens that lead elsewhere than to the value."""
+        return [token for lead, _ in self._leads for token in lead.next(self._written)]
+
     def advance(self, token: int) -> None:
+        piece = self._vocabulary.piece(token)
         if self._part is _Part.THINKING:
-            self._part = _Part.BEGINNING if token == self._closes else _Part.THINKING
-        elif self._part is _Part.BEGINNING and token == self._call:
-            self._part = _Part.CALLS
+            self._think(token, piece)
+        elif self._part is _Part.BEGINNING and token in self._others():
+            self._written += piece
+            for lead, part in self._leads:
+                if token == lead.token or self._written == lead.text:
+                    self._part, self._written = part, b""
+                    # It thinks once.
+                    self._leads = [each for each in self._leads if each[1] is not _Part.THINKING]
+                    break
         elif self._part is not _Part.CALLS:
             self._value.advance(token)
             self._part = _Part.VALUE if self._value.begun else _Part.BEGINNING
+
+    def _think(self, token: int, piece: bytes) -> None:
+        assert self._closes is not None, "it thinks"
+        ended = token == self._closes.token
+        if self._closes.token is None:
+            self._written = (self._written + piece)[-len(self._closes.text) - len(piece) :]
+            ended = self._closes.text in self._written
+        if ended:
+            self._part, self._written = _Part.BEGINNING, b""
 
     def fork(self) -> "AnswerConstraint":
         forked = copy(self)
@@ -95,20 +158,19 @@ class AnswerConstraint(Constraint):
         return forked
 
     def draft(self, most: int) -> list[int]:
-        begins_with_value = self._part is _Part.BEGINNING and self._call is None
+        begins_with_value = self._part is _Part.BEGINNING and not self._leads
         return self._value.draft(most) if self._part is _Part.VALUE or begins_with_value else []
 
 
-class _OrToken:
-    """Some tokens and one more."""
+class _OrTokens:
+    """Some tokens and others."""
 
-    def __init__(self, allowed: AllowedTokens, other: int) -> None:
-        self._allowed = allowed
-        self._other = other
+    def __init__(self, allowed: AllowedTokens | None, others: Sequence[int]) -> None:
+        self._allowed, self._others = allowed, np.array(others, np.int32)
 
     def passing(self, candidates: NDArray[np.int32]) -> NDArray[np.bool_]:
-        passing: NDArray[np.bool_] = self._allowed.passing(candidates) | (candidates == self._other)
-        return passing
+        passing: NDArray[np.bool_] = np.isin(candidates, self._others)
+        return passing if self._allowed is None else passing | self._allowed.passing(candidates)
 
     def every(self) -> NDArray[np.int32]:
-        return np.append(self._allowed.every(), np.int32(self._other))
+        return self._others if self._allowed is None else np.union1d(self._allowed.every(), self._others)

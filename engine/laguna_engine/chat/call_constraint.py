@@ -1,8 +1,6 @@
-"""Tool calls in Laguna's format: names that exist, arguments that the tool has, values that it accepts.
+"""Tool calls while they are written: names that exist, arguments that the tool has, values that it accepts.
 
-A call is `<tool_call>NAME`, then `<arg_key>KEY</arg_key>` and `<arg_value>VALUE</arg_value>` for each argument, then
-`</tool_call>`; blanks between the tags vary. What is outside of calls is free, and so is a value of which
-nothing is known. Values are as the template writes them: turn markers escaped, line breaks as line feeds.
+What is outside of calls is free, and so is a value of which nothing is known, as far as the form of calls allows.
 
 All calls are one grammar (`call_grammar`), in which values are free unless their schema says what they are. Beside it
 runs a second matcher while a value is written of which `ValueRules` know more, such as that it occurs in a file.
@@ -19,22 +17,14 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from laguna_engine.chat.call_grammar import (
-    CLOSING,
-    KEY,
-    OPENING,
-    call_grammar,
-    check_strict,
-    quoted,
-    value_grammar,
-    written,
-)
-from laguna_engine.chat.encoding import unescape
+from laguna_engine.chat.call_form import Kind
+from laguna_engine.chat.call_grammar import call_grammar, check_strict, quoted, value_grammar
+from laguna_engine.chat.call_writing import CallWriting, OpenValue, brackets, normalized
+from laguna_engine.chat.known_markup import LAGUNA_TURN, TurnMarkup
 from laguna_engine.chat.messages import ToolSpec
 from laguna_engine.constrain import matcher
 from laguna_engine.constrain.base import FREE, Constraint, RowMask, Vocabulary
 from laguna_engine.constrain.matcher import MatcherTokens, compiled, compiled_once
-from laguna_engine.gguf.laguna import END_TOOL_CALL, TOOL_CALL
 
 if TYPE_CHECKING:
     from llguidance import LLMatcher
@@ -49,13 +39,9 @@ _FEW = 512
 _MOST_FORCED = 8
 """Stretches of forced text, with a choice of blanks between them, that one draft looks ahead."""
 
-_CHUNK = re.compile(r"\w+|\W")
-"""An excerpt begins at a word, a blank or a sign, and ends anywhere."""
+_LINE_BYTES = 400
+"""What is remembered of an answer to find the beginning of a call in it."""
 
-_CLOSING = CLOSING.encode()
-_OPENING = OPENING.encode()
-_KEY = re.compile(rb"(?s)<arg_key>([^<]*)</arg_key>[ \n]*<arg_value>$")
-_NAME = re.compile(rb"([^\n<]*)[\n<]")
 _SPECIAL = re.compile(rb"\xff\[(\d+)\]")
 """llguidance's name of a special token."""
 
@@ -65,7 +51,7 @@ class Choices:
     """A value is one of these strings, unless the model means another one.
 
     Attributes:
-        strings: as the template writes them, sorted.
+        strings: sorted.
         least: share of the probability below which the model means another one; 0 for never.
     """
 
@@ -75,13 +61,12 @@ class Choices:
     @classmethod
     def of(cls, strings: Iterable[str], least: float = LEAST_SHARE) -> "Choices | None":
         """Return the choice between `strings`; None without any, which leaves the value free."""
-        found = tuple(sorted({written(each) for each in strings}))
+        found = tuple(sorted({normalized(each) for each in strings}))
         return cls(found, least) if found else None
 
-    @property
-    def lark(self) -> str:
-        """The value as a grammar."""
-        return f"start: VALUE\nVALUE: {' | '.join(map(quoted, self.strings))}\n"
+    def lark(self, writing: CallWriting, closes: bytes) -> str:
+        """Return the value as a grammar."""
+        return f"start: VALUE\nVALUE: {' | '.join(quoted(writing.written(each, closes)) for each in self.strings)}\n"
 
     def is_whole(self, text: str) -> bool:
         """Return whether the value may end after `text`."""
@@ -91,20 +76,19 @@ class Choices:
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """A value is a text that occurs in a document, exactly `once` or more often, unless the model means another one.
-
-    Attributes:
-        document: as the template writes it.
-    """
+    """A value is a text that occurs in a document, exactly `once` or more often, unless the model means another one."""
 
     document: str
     once: bool
     least = LEAST_SHARE
 
-    @property
-    def lark(self) -> str:
-        """The value as a grammar."""
-        return value_grammar(_CHUNK.findall(self.document))
+    @classmethod
+    def of(cls, document: str, *, once: bool) -> "Excerpt":
+        return cls(normalized(document), once)
+
+    def lark(self, writing: CallWriting, closes: bytes) -> str:
+        """Return the value as a grammar: it begins at a word, a blank or a sign, and ends anywhere."""
+        return value_grammar(writing.words(self.document, closes))
 
     def is_whole(self, text: str) -> bool:
         """Return whether the value may end after `text`: not inside a word where it is replaced everywhere."""
@@ -134,17 +118,19 @@ class ToolCalls:
         tools: those that may be called.
         rules: what is known of values beyond their schemas; None for nothing.
         only_strict: leave the arguments of tools free that are not strict.
+        markup: how calls may be written.
     """
 
     tools: tuple[ToolSpec, ...]
     rules: ValueRules | None = None
     only_strict: bool = False
-    _begun: "WeakKeyDictionary[Vocabulary, _Calls]" = field(
+    markup: TurnMarkup = LAGUNA_TURN
+    _begun: "WeakKeyDictionary[Vocabulary, list[_Calls]]" = field(
         default_factory=WeakKeyDictionary, init=False, repr=False, compare=False
     )
 
     @classmethod
-    def strict(cls, tools: Iterable[ToolSpec]) -> "ToolCalls | None":
+    def strict(cls, tools: Iterable[ToolSpec], markup: TurnMarkup = LAGUNA_TURN) -> "ToolCalls | None":
         """Return the calls of some tools, held to the schemas of the strict ones; None if none is strict.
 
         RequestError for a schema that cannot be used.
@@ -152,32 +138,62 @@ class ToolCalls:
         offered = tuple(tools)
         if not any(tool.strict for tool in offered):
             return None
-        check_strict(offered)
-        return cls(offered, only_strict=True)
+        for form in markup.forms:
+            check_strict(offered, CallWriting(form, markup.dropped))
+        return cls(offered, only_strict=True, markup=markup)
 
     def begin(self, vocabulary: Vocabulary, prompt: Sequence[int]) -> "CallConstraint":
-        """Begin in free text. Has no effect on a vocabulary that has no token for `<tool_call>`."""
+        """Begin in free text."""
         if vocabulary not in self._begun:
-            self._begun[vocabulary] = _Calls(self, vocabulary)
+            forms, shared = self.markup.forms if self.tools else (), self.markup.dropped
+            self._begun[vocabulary] = [_Calls(self, CallWriting(form, shared), vocabulary) for form in forms]
         return CallConstraint(self._begun[vocabulary])
 
 
 class CallConstraint(Constraint):
     """Free text, and calls in it."""
 
-    def __init__(self, calls: "_Calls", call: "_Call | None" = None) -> None:
-        """Start outside of a call, or in one."""
-        self._calls = calls
-        self._call = call
+    def __init__(self, calls: "Sequence[_Calls]", call: "_Call | None" = None, line: bytes = b"") -> None:
+        """Start outside of a call, or in one.
+
+        Args:
+            calls: those that may be written.
+            call: the one that is open.
+            line: the answer before, or the end of it.
+        """
+        self._calls, self._call, self._line = calls, call, line
 
     def mask(self) -> RowMask:
         return FREE if self._call is None else self._call.mask()
 
     def advance(self, token: int) -> None:
-        if token == self._calls.opens:
-            self._call = self._calls.begin()
-        elif self._call is not None and not self._call.advance(token):
-            self._call = None
+        if self._call is not None:
+            if not self._call.advance(token):
+                self._call, self._line = None, b"\n"
+            return
+        for calls in self._calls:
+            if calls.opens == token:
+                self._call = calls.begin()
+                return
+        self._watch(token)
+
+    def _watch(self, token: int) -> None:
+        """Find the beginning of a call that is text."""
+        texts = [calls for calls in self._calls if calls.opens is None]
+        if not texts:
+            return
+        self._line += texts[0].vocabulary.piece(token)
+        for calls in texts:
+            found = calls.writing.begins.search(self._line)
+            if found is not None:
+                call = calls.begin()
+                if call.write(self._line[found.start("call") :]):
+                    self._call = call
+                self._line = b"\n"
+                return
+        if len(self._line) > _LINE_BYTES:
+            # It begins neither a line nor the answer.
+            self._line = b"-" + self._line[-_LINE_BYTES // 2 :]
 
     def relax(self) -> None:
         """Leave the open value free, or the rest of the call where no known value is open."""
@@ -185,66 +201,75 @@ class CallConstraint(Constraint):
             self._call = None
 
     def fork(self) -> "CallConstraint":
-        return CallConstraint(self._calls, None if self._call is None else self._call.copy())
+        return CallConstraint(self._calls, None if self._call is None else self._call.copy(), self._line)
 
     def draft(self, most: int) -> list[int]:
-        text = b"" if self._call is None else self._call.forced()
-        return self._calls.vocabulary.tokenize(text.decode("utf-8", "ignore"), special=True)[:most] if text else []
+        if self._call is None:
+            return []
+        text = self._call.forced()
+        return self._call.vocabulary.tokenize(text.decode("utf-8", "ignore"), special=True)[:most] if text else []
 
 
 class _Calls:
-    """The grammar of a `ToolCalls` in one vocabulary.
+    """The grammar of a `ToolCalls` in one form and one vocabulary.
 
     Attributes:
-        opens: the token that opens a call; None where there is none, or no tool.
+        writing: how calls are written.
+        opens: the token that begins a call; None where that is text.
         closes_value: the token that ends a value; None where that is text.
         held: the arguments whose values the grammar says, by the names of tool and argument.
     """
 
-    def __init__(self, spec: ToolCalls, vocabulary: Vocabulary) -> None:
-        self.vocabulary = vocabulary
+    def __init__(self, spec: ToolCalls, writing: CallWriting, vocabulary: Vocabulary) -> None:
+        self.vocabulary, self.writing = vocabulary, writing
         self.tools = {tool.name: tool for tool in spec.tools}
         self.rules, self.only_strict = spec.rules, spec.only_strict
-        self.opens = vocabulary.id_of(TOOL_CALL) if spec.tools else None
-        self.closes_value = vocabulary.id_of(CLOSING)
-        grammar = call_grammar(spec.tools, vocabulary.id_of, only_strict=spec.only_strict)
-        self._first = compiled(vocabulary, grammar.lark) if spec.tools else None
+        self.opens = vocabulary.id_of(writing.opens)
+        self.closes_value = vocabulary.id_of(writing.closes.strip())
+        self.closing = b"" if self.closes_value is None else vocabulary.piece(self.closes_value)
+        self.name = writing.name_pattern(self.tools)
+        grammar = call_grammar(spec.tools, vocabulary.id_of, writing, only_strict=spec.only_strict)
+        self._first = compiled(vocabulary, grammar.lark)
         self.held = grammar.held
+        self._closers: dict[tuple[bytes, bool], list[int]] = {}
 
     def begin(self) -> "_Call":
         """Return a call of which nothing is written."""
-        assert self._first is not None, "there are tools"
         return _Call(self, self._first.deep_copy())
 
-    def value(self, tool: str, key: str, given: Mapping[str, str]) -> "_Value | None":
+    def value(self, tool: str, value: OpenValue, given: Mapping[str, str]) -> "_Value | None":
         """Return what is known of a value beyond the grammar."""
-        rule = None if self.rules is None or (tool, key) in self.held else self.rules.rule(tool, key, given)
-        return None if rule is None else _Value(rule, compiled_once(self.vocabulary, rule, lambda: rule.lark))
+        known = self.rules is None or not value.key or (tool, value.key) in self.held
+        rule = None if known or self.rules is None else self.rules.rule(tool, value.key, given)
+        if rule is None:
+            return None
+        key = rule, self.writing.form.kind, value.closes
+        text = compiled_once(self.vocabulary, key, lambda: rule.lark(self.writing, value.closes))
+        return _Value(rule, self.writing, value.closes.removesuffix(self.closing), text)
 
-    def closers(self, written: int) -> list[int]:
-        """Return the tokens that may end a value; `written` bytes of the tag that does are written already."""
-        if self.closes_value is not None:
-            return [self.closes_value]
-        return self._closers[bool(written)]
+    def closers(self, closes: bytes, written: int) -> list[int]:
+        """Return the tokens that may end a value; `written` bytes of what does are written already."""
+        if not closes:
+            return []
+        key = closes, bool(written)
+        if key not in self._closers:
+            pieces = enumerate(self.vocabulary.pieces)
+            self._closers[key] = (
+                [token for token, piece in pieces if piece and (piece in closes[1:] or closes[-1:] in piece)]
+                if written
+                else [token for token, piece in pieces if any(_tails(piece, closes))]
+            )
+        return self._closers[key]
 
-    @cached_property
-    def _closers(self) -> tuple[list[int], list[int]]:
-        """The tokens that may begin the closing tag, which is text, and those that may continue it."""
-        pieces = list(enumerate(self.vocabulary.pieces))
-        return (
-            [token for token, piece in pieces if any(_tails(piece))],
-            [token for token, piece in pieces if piece and (piece in _CLOSING[1:] or _CLOSING[-1:] in piece)],
-        )
 
-
-def _tails(piece: bytes) -> Iterator[bytes]:
-    """Yield each end of a piece of text that may begin the closing tag."""
-    place = piece.find(_CLOSING[:1])
+def _tails(piece: bytes, closes: bytes) -> Iterator[bytes]:
+    """Yield each end of a piece of text that may begin what closes a value."""
+    place = piece.find(closes[:1])
     while place >= 0:
         tail = piece[place:]
-        if _CLOSING.startswith(tail) or tail.startswith(_CLOSING):
+        if closes.startswith(tail) or tail.startswith(closes):
             yield tail
-        place = piece.find(_CLOSING[:1], place + 1)
+        place = piece.find(closes[:1], place + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,29 +278,37 @@ class _Value:
 
     Attributes:
         rule: what it is.
-        text: what it continues with; None where only the closing tag is possible.
+        writing: how calls are written.
+        closes: what ends it, without the token that does.
+        text: what it continues with; None where only what closes it is possible.
         said: what is written.
-        closing: how many bytes of the closing tag, which is text, are written; 0 for none.
+        closing: how many bytes of what closes it, which is text, are written; 0 for none.
     """
 
     rule: Choices | Excerpt
+    writing: CallWriting
+    closes: bytes
     text: "LLMatcher | None"
     said: bytes = b""
     closing: int = 0
 
     def closed(self, piece: bytes) -> int:
-        """Return how many bytes of the closing tag, and of what follows it, are written after `piece`; 0 for none."""
-        rest = _CLOSING[self.closing :]
-        if self.closing and (rest.startswith(piece) or piece.startswith(rest)):
+        """Return how many bytes of what closes it, and of what follows, are written after `piece`; 0 for none."""
+        if not self.closes:
+            return 0
+        rest = self.closes[self.closing :]
+        if self.closing and rest and (rest.startswith(piece) or piece.startswith(rest)):
             return self.closing + len(piece)
-        whole = (tail for tail in _tails(piece) if self.text is not None and self.is_whole(piece.removesuffix(tail)))
+        tails = _tails(piece, self.closes)
+        whole = (tail for tail in tails if self.text is not None and self.is_whole(piece.removesuffix(tail)))
         return len(next(whole, b""))
 
     def is_whole(self, head: bytes = b"") -> bool:
         """Return whether the value may end after `head`, which continues it."""
         try:
-            return self.rule.is_whole((self.said + head).decode())
-        except UnicodeDecodeError:
+            return self.rule.is_whole(self.writing.read((self.said + head).decode(), self.closes))
+        except ValueError:
+            # In the middle of a character.
             return False
 
 
@@ -284,13 +317,12 @@ class _Argument:
     """An argument whose value is being written.
 
     Attributes:
-        starts: where the value starts in the text of the call.
+        opened: where the value starts in the text of the call, and what ends it.
         held: whether the grammar says what the value is.
         value: what is known of it beyond the grammar; None for nothing.
     """
 
-    key: str
-    starts: int
+    opened: OpenValue
     held: bool
     value: _Value | None
 
@@ -299,40 +331,55 @@ class _Call:
     """A call that is being written."""
 
     def __init__(self, calls: _Calls, grammar: "LLMatcher") -> None:
-        self._calls = calls
+        self._calls, self.vocabulary, self._writing = calls, calls.vocabulary, calls.writing
         self._grammar = grammar
         self._tool: ToolSpec | None = None
         self._given: dict[str, str] = {}
         self._argument: _Argument | None = None
         # Of the arguments that may come next: their rules read files.
         self._values: dict[str, _Value | None] = {}
-        # Written since the call began, or since the last value ended.
+        # Written since the call, or the arguments, began, or since the last value ended.
         self._text = b""
+        # Brackets that were open before it.
+        self._level = 0
+        # Whether what ended a value may have been part of it.
+        self._doubtful = False
 
     def copy(self) -> "_Call":
         new = _Call(self._calls, self._grammar.deep_copy())
         new._tool, new._given, new._text = self._tool, dict(self._given), self._text
         new._argument = None if self._argument is None else replace(self._argument)
-        new._values = dict(self._values)
+        new._values, new._level, new._doubtful = dict(self._values), self._level, self._doubtful
         return new
 
     def mask(self) -> RowMask:
-        open_value = self._argument
-        if open_value is None or open_value.held:
-            return RowMask(allowed=_CallTokens(self))
-        if (value := open_value.value) is not None:
+        argument = self._argument
+        if argument is None or argument.held:
+            return RowMask(allowed=_CallTokens(self), least=LEAST_SHARE if self._doubtful else 0.0)
+        if (value := argument.value) is not None:
             return RowMask(allowed=_CallTokens(self), least=value.rule.least)
+        if self._writing.form.kind not in (Kind.TAGGED, Kind.QUOTED):
+            return RowMask(allowed=MatcherTokens(self._grammar, self.vocabulary.size), wide=True)
         # Only the call of a strict tool has to end as a call: any other may be given up in a value.
         assert self._tool is not None, "an argument has a tool"
         return RowMask(allowed=_CallTokens(self), wide=True) if self._tool.strict else FREE
 
     def advance(self, token: int) -> bool:
         """Write `token`; False where the call has ended, was left or is free from now on."""
-        if self._grammar.try_consume_tokens([token]) != 1:
+        return self._write([token], self.vocabulary.piece(token), token)
+
+    def write(self, text: bytes) -> bool:
+        """Write text, as `advance` does."""
+        tokens = matcher.bytes_of(self.vocabulary, text)
+        return tokens is not None and self._write(tokens, text, None)
+
+    def _write(self, tokens: list[int], piece: bytes, token: int | None) -> bool:
+        if self._grammar.try_consume_tokens(tokens) != len(tokens):
             return False
-        piece = self._calls.vocabulary.piece(token)
         self._text += piece
+        self._doubtful = False
         if self._argument is None:
+            self._end_call()
             if not self._read_name():
                 return False
             self._open_value()
@@ -349,102 +396,131 @@ class _Call:
 
     def _read_name(self) -> bool:
         """Read the tool's name; False if its arguments are free."""
-        if self._tool is None and (named := _NAME.match(self._text)) is not None:
+        if self._tool is None and (named := self._calls.name.search(self._text)) is not None:
             self._tool = self._calls.tools[named[1].decode()]
+            self._text, self._level = self._text[named.end() :], int(self._writing.form.kind is Kind.JSON)
             return self._tool.strict or not self._calls.only_strict
         return True
 
-    def _open_value(self) -> None:
-        """Begin the value whose opening tag is written."""
-        found = self._opened(self._text)
-        if found is None or self._tool is None:
+    def _end_call(self) -> None:
+        """Begin another call where one has ended in a list of them."""
+        if self._tool is None or not self._writing.whole:
             return
-        key, starts = found
-        value, rest = self._value(self._tool, key), self._text[starts:]
+        sign = b"}" if self._writing.is_json else b")"
+        if sign in self._text and (not self._writing.is_json or self._level + brackets(self._text) <= 0):
+            self._tool, self._given, self._text = None, {}, self._text[self._text.rfind(sign) + 1 :]
+
+    def _drop(self, end: int) -> None:
+        """Forget the text up to a place."""
+        before, self._text = self._text[:end], self._text[end:]
+        if self._writing.is_json:
+            self._level += brackets(before)
+
+    def _open_value(self) -> None:
+        """Begin the value that is opened in the text."""
+        opened = None if self._tool is None else self._writing.open_value(self._text, self._level)
+        if opened is None or self._tool is None:
+            return
+        value, rest = self._value(self._tool, opened), self._text[opened.starts :]
         if value is not None and rest:
             value = self._after(value, rest)
-        self._argument = _Argument(key, starts, (self._tool.name, key) in self._calls.held, value)
+        self._argument = _Argument(opened, (self._tool.name, opened.key) in self._calls.held, value)
+        if rest:
+            self._close_value(None)
 
-    def _continue_value(self, token: int, piece: bytes) -> None:
+    def _continue_value(self, token: int | None, piece: bytes) -> None:
         assert self._argument is not None, "a value is open"
-        closes = self._calls.closes_value
-        ends = self._text.find(_CLOSING, self._argument.starts) if closes is None or token == closes else -1
-        if ends >= 0:
-            if closes is not None:
-                ends = len(self._text) - len(piece)
-            said = self._text[self._argument.starts : ends].decode("utf-8", "replace")
-            self._given[self._argument.key] = unescape(said)
-            self._text, self._argument, self._values = self._text[ends + len(_CLOSING) :], None, {}
-            self._open_value()
-        elif self._argument.value is not None:
+        if not self._close_value(token) and self._argument is not None and self._argument.value is not None:
             self._argument.value = self._after(self._argument.value, piece)
 
-    def _value(self, tool: ToolSpec, key: str) -> _Value | None:
-        """Return what is known of the value of an argument that comes next."""
-        if key not in self._values:
-            self._values[key] = self._calls.value(tool.name, key, self._given)
-        return self._values[key]
+    def _close_value(self, token: int | None) -> bool:
+        """End the open value if what closes it is written."""
+        assert self._argument is not None, "a value is open"
+        opened, closes = self._argument.opened, self._calls.closes_value
+        if closes is not None and token is not None and token != closes:
+            return False
+        found = self._writing.end_of_value(self._text, opened)
+        if found is None:
+            return False
+        ends, behind = found
+        try:
+            said = self._writing.read(self._text[opened.starts : ends].decode("utf-8", "replace"), opened.closes)
+        except ValueError:
+            said = ""
+        self._given[opened.key] = said
+        self._drop(behind)
+        self._argument, self._values = None, {}
+        form = self._writing.form
+        self._doubtful = closes is None and form.kind is Kind.TAGGED and not form.escaped
+        self._open_value()
+        return True
 
-    def _opened(self, text: bytes) -> tuple[str, int] | None:
-        """Return the key of the value that is open after `text`, and where the value starts."""
-        at = text.find(_OPENING)
-        key = _KEY.search(text[: at + len(_OPENING)]) if at >= 0 else None
-        return None if key is None else (key[1].decode(), at + len(_OPENING))
+    def _value(self, tool: ToolSpec, opened: OpenValue) -> _Value | None:
+        """Return what is known of the value of an argument that comes next."""
+        if opened.key not in self._values:
+            given = {**self._given, **self._writing.scalars(self._text[: opened.starts])}
+            self._given = given
+            self._values[opened.key] = self._calls.value(tool.name, opened, given)
+        return self._values[opened.key]
 
     def _steps(self, value: _Value, piece: bytes) -> tuple[bool, int]:
         """Return whether a value's text continues with `piece`, and `_Value.closed`."""
-        vocabulary = self._calls.vocabulary
-        continues = value.text is not None and matcher.allows(value.text, vocabulary, piece)
-        return continues, value.closed(piece) if self._calls.closes_value is None else 0
+        continues = value.text is not None and matcher.allows(value.text, self.vocabulary, piece)
+        return continues, value.closed(piece)
 
     def _after(self, value: _Value, piece: bytes) -> _Value | None:
         """Return the value after `piece`; None where it was left."""
         continues, closing = self._steps(value, piece)
         if not continues and not closing:
             return None
-        text = (
-            matcher.after(value.text, self._calls.vocabulary, piece) if continues and value.text is not None else None
-        )
-        return _Value(value.rule, text, value.said + piece, closing)
+        text = matcher.after(value.text, self.vocabulary, piece) if continues and value.text is not None else None
+        return replace(value, text=text, said=value.said + piece, closing=closing)
 
     def allows(self, token: int) -> bool:
         """Return whether `token` may come next."""
-        argument, text = self._argument, self._calls.vocabulary.pieces[token]
+        argument, text = self._argument, self.vocabulary.pieces[token]
         value = None if argument is None else argument.value
-        if value is not None and text and not value.closing and _CLOSING[:1] not in text:
+        if value is not None and text and not value.closing and not (value.closes and value.closes[:1] in text):
             # Most candidates: text inside of a value, which the grammar of the call does not look into.
             return value.text is not None and value.text.validate_tokens([token]) == 1
         if self._grammar.validate_tokens([token]) != 1:
             return False
-        piece = self._calls.vocabulary.piece(token)
+        piece = self.vocabulary.piece(token)
         if argument is not None:
             if value is None:
                 return True
-            return value.is_whole() if token == self._calls.closes_value else any(self._steps(value, piece))
-        found = self._opened(self._text + piece) if b">" in piece else None
-        if found is None or self._tool is None:
+            if token == self._calls.closes_value:
+                return bool(value.closing) or value.is_whole()
+            return any(self._steps(value, piece))
+        if self._tool is None or not self._may_open(piece):
             return True
-        key, starts = found
-        rest = (self._text + piece)[starts:]
-        value = self._value(self._tool, key) if rest else None
+        opened = self._writing.open_value(self._text + piece, self._level)
+        rest = b"" if opened is None else (self._text + piece)[opened.starts :]
+        value = self._value(self._tool, opened) if opened is not None and rest else None
         return value is None or any(self._steps(value, rest))
 
+    def _may_open(self, piece: bytes) -> bool:
+        """Return whether a value may begin in a piece of text, so that it has to be looked into."""
+        return any(sign in piece for sign in (b">", b'"', b"'"))
+
     def every(self) -> NDArray[np.int32]:
-        size = self._calls.vocabulary.size
-        value = None if self._argument is None else self._argument.value
-        if value is None:
+        argument, size = self._argument, self.vocabulary.size
+        value = None if argument is None else argument.value
+        if argument is None or value is None:
             tokens = MatcherTokens(self._grammar, size).every()
-            piece, may_open = self._calls.vocabulary.piece, self._argument is None
-            crossing = (
-                token for token in tokens.tolist() if not (may_open and b">" in piece(token)) or self.allows(token)
-            )
-            return np.fromiter(crossing, np.int32)
-        closers = np.array([token for token in self._calls.closers(value.closing) if self.allows(token)], np.int32)
+            if argument is not None or self._tool is None:
+                return tokens
+            piece = self.vocabulary.piece
+            allowed = (token for token in tokens.tolist() if not self._may_open(piece(token)) or self.allows(token))
+            return np.fromiter(allowed, np.int32)
+        token = self._calls.closes_value
+        closers = [*([] if token is None else [token]), *self._calls.closers(value.closes, value.closing)]
+        ends = np.array([token for token in closers if self.allows(token)], np.int32)
         if value.text is None:
-            return closers
-        pieces = self._calls.vocabulary.pieces
+            return ends
+        pieces = self.vocabulary.pieces
         inside = [token for token in MatcherTokens(value.text, size).every().tolist() if pieces[token]]
-        return np.union1d(np.array(inside, np.int32), closers)
+        return np.union1d(np.array(inside, np.int32), ends)
 
     def forced(self) -> bytes:
         """Return the text that comes next, where the only choice is in the blanks."""
@@ -453,13 +529,15 @@ class _Call:
             return self._forced_value(argument.value)
         if argument is not None and not argument.held:
             return b""
-        text, ahead = "", self._grammar
+        text, ahead, form = "", self._grammar, self._writing.form
+        tagged, opening = form.kind is Kind.TAGGED, form.key_closes[0].rstrip().rpartition("\n")[2]
+        steps = [part for each in (form.key_opens, form.key_closes[0], form.call_closes) for part in each.split()]
         for _ in range(_MOST_FORCED):
             more = self._spelled(ahead.compute_ff_bytes())
-            if not more and not text.endswith(("\n", OPENING)) and self._behind(ahead, "\n") is not None:
+            if not more and tagged and not text.endswith(("\n", opening)) and self._behind(ahead, "\n") is not None:
                 more = "\n"
-            if not more:
-                tags = [tag for tag in (KEY, OPENING, END_TOOL_CALL) if self._behind(ahead, tag) is not None]
+            if not more and tagged:
+                tags = [tag for tag in steps if self._behind(ahead, tag) is not None]
                 more = tags[0] if len(tags) == 1 else ""
             following = self._behind(ahead, more) if more else None
             if following is None:
@@ -469,21 +547,22 @@ class _Call:
 
     def _spelled(self, forced: bytes) -> str:
         """Replace llguidance's names of special tokens in the bytes that come next by their texts."""
-        piece = self._calls.vocabulary.piece
+        piece = self.vocabulary.piece
         return _SPECIAL.sub(lambda found: piece(int(found[1])), forced).decode("utf-8", "ignore")
 
     def _behind(self, grammar: "LLMatcher", text: str) -> "LLMatcher | None":
         """Return the grammar after `text`, tags included; None where it does not allow it."""
-        tokens = self._calls.vocabulary.tokenize(text, special=True)
+        tokens = self.vocabulary.tokenize(text, special=True)
         ahead: LLMatcher = grammar.deep_copy()
         return ahead if ahead.try_consume_tokens(tokens) == len(tokens) else None
 
     def _forced_value(self, value: _Value) -> bytes:
+        closes = value.closes + self._calls.closing
         if value.text is None or value.closing:
-            return _CLOSING[value.closing :]
+            return closes[value.closing :]
         text: bytes = value.text.compute_ff_bytes()
-        ahead = matcher.after(value.text, self._calls.vocabulary, text)
-        return text + _CLOSING if ahead is not None and ahead.is_stopped() else text
+        ahead = matcher.after(value.text, self.vocabulary, text)
+        return text + closes if ahead is not None and ahead.is_stopped() else text
 
 
 class _CallTokens:

@@ -54,6 +54,7 @@ class CallForm:
         key_opens, value_closes: for tags: before each key, and after its value.
         key_closes: for tags: between key and value, for strings and for other types.
         keys: for JSON: the members with the name and with the arguments.
+        escaped: whether markers in values have a backslash, as Laguna's have.
     """
 
     kind: Kind
@@ -65,6 +66,7 @@ class CallForm:
     key_closes: tuple[str, str] = ("", "")
     value_closes: str = ""
     keys: tuple[str, str] = ("name", "arguments")
+    escaped: bool = False
 
     @property
     def call_closes(self) -> str:
@@ -90,8 +92,9 @@ LAGUNA = CallForm(
     key_opens="<arg_key>",
     key_closes=("</arg_key>\n<arg_value>", "</arg_key>\n<arg_value>"),
     value_closes="</arg_value>",
+    escaped=True,
 )
-"""The form of Laguna and GLM."""
+"""The form of Laguna; GLM's has no escapes."""
 
 Render = Callable[[Sequence[Mapping[str, object]], Sequence[Mapping[str, object]]], str]
 """Messages and tools in, text out; raises TemplateFailed."""

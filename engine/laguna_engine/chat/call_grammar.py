@@ -1,30 +1,37 @@
-"""The grammar of all calls of some tools, in llguidance's Lark dialect.
+"""The grammar of all calls of some tools, in llguidance's Lark dialect, by the form in which a model writes calls.
 
-Up to `_ANY_ORDER` arguments come in any order, each once, the required ones before the end. Of a tool with more, a
-strict call has them in the schema's order, because each set of those that are left is a rule; another call has any of
-them in any order.
+Tagged arguments, up to `_ANY_ORDER`, come in any order, each once, the required ones before the end. Of a tool with
+more, a strict call has them in the schema's order, because each set of those that are left is a rule; another call has
+any of them in any order. In JSON and in other forms with commas arguments have the schema's order.
 """
 
 import json
 import re
+import string
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from laguna_engine.chat.encoding import escape
+from laguna_engine.chat.call_form import LAGUNA, QUOTE, VARIABLE, Kind, common_start
+from laguna_engine.chat.call_writing import TAG, CallWriting, normalized
 from laguna_engine.chat.messages import ToolSpec
 from laguna_engine.constrain.json_schema import JsonSchema
 from laguna_engine.errors import RequestError
-from laguna_engine.gguf.laguna import END_TOOL_CALL
-
-KEY, END_KEY, OPENING, CLOSING = "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"
-"""The tags around the name of an argument and its value."""
 
 _ANY_ORDER = 6
 _MOST_REFERENCES = 8
 """Schemas that refer to one another, at most, before one that says what it is."""
 
-_BLANKS = r"BLANKS: /[ \n]{0,4}/"
 _FREE = "/(?s:.*)/"
+_TYPES = {"string", "integer", "number", "boolean", "array", "object", "null"}
+_FIXED = r"""
+BLANKS: /[ \n]{0,16}/
+VARIABLE: /[\w.\-]{0,64}/
+EXTRA: /"(id|tool_call_id|call_id|type)"[ ]?:[ ]?("[\w\-]*"|0|[1-9][0-9]{0,8})/
+NUMBER: /-?(0|[1-9][0-9]{0,18})(\.[0-9]{1,19})?([eE][+\-]?[0-9]{1,3})?/
+INTEGER: /-?(0|[1-9][0-9]{0,18})/
+KEY: /[\w\-]{1,64}/
+PYTHON: /'([^'\\]|\\(?s:.))*'|"([^"\\]|\\(?s:.))*"/
+"""
 _UNHELD = {"not", "if", "allOf"}
 """Keywords that no regular expression of a text is made of."""
 
@@ -49,14 +56,9 @@ class CallGrammar:
     held: frozenset[tuple[str, str]]
 
 
-def written(text: str) -> str:
-    """Return `text` as the template writes it, which is what a model copies."""
-    return escape(text.replace("\r\n", "\n").replace("\r", "\n")).encode("utf-8", "replace").decode()
-
-
 def quoted(text: str) -> str:
     """Return a text as a literal of a grammar."""
-    return json.dumps(text, ensure_ascii=False)
+    return json.dumps(text.encode("utf-8", "replace").decode(), ensure_ascii=False)
 
 
 def value_grammar(chunks: Sequence[str]) -> str:
@@ -65,74 +67,46 @@ def value_grammar(chunks: Sequence[str]) -> str:
 
 
 def call_grammar(
-    tools: Sequence[ToolSpec], id_of: Callable[[str], int | None] = lambda text: None, *, only_strict: bool = False
+    tools: Sequence[ToolSpec],
+    id_of: Callable[[str], int | None] = lambda text: None,
+    writing: CallWriting | None = None,
+    *,
+    only_strict: bool = False,
 ) -> CallGrammar:
-    """Return the grammar of what follows `<tool_call>`, up to the tag that ends the call.
+    """Return the grammar of what follows the text that begins a call, up to the end of the call.
 
     Args:
         tools: those that may be called.
-        id_of: the special token of a tag; None where the tag is text.
-        only_strict: leave what follows the name of a tool free that is not strict.
+        id_of: the special token of a text; None where it is text.
+        writing: how calls are written; None for Laguna's.
+        only_strict: leave the arguments of a tool free that is not strict.
 
     Raises:
         RequestError: the schema of a strict tool cannot be held.
     """
-    tags = _Tags(id_of)
-    rules = [f"start: {' | '.join(f't{number}' for number in range(len(tools)))}", _BLANKS]
-    held = set()
+    writing = writing or CallWriting(LAGUNA)
+    calls = _WRITERS[writing.form.kind](writing, id_of)
+    rules = [f"start: {calls.start()}", f"call: {' | '.join(f't{number}' for number in range(len(tools)))}", _FIXED]
+    held: set[tuple[str, str]] = set()
     for number, tool in enumerate(tools):
-        name = f"t{number}"
         if only_strict and not tool.strict:
-            rules.append(f'{name}: {quoted(tool.name)} ("\\n" | {tags.key}) /(?s:.*)/')
+            rules.append(calls.free(f"t{number}", tool))
             continue
-        rules.append(f'{name}: {quoted(tool.name)} ("\\n" BLANKS {name}_0 | {name}_0)')
-        for place, key in enumerate(_properties(tool)):
-            if ways := _ways(tool, key):
-                held.add((tool.name, key))
-            rules += tags.value(f"{name}v{place}", ways)
-        rules += _arguments(name, tool, tags)
+        ways = {key: _ways(tool, key, writing) for key in _properties(tool)}
+        held.update((tool.name, key) for key, each in ways.items() if each)
+        rules += calls.rules(f"t{number}", tool, ways)
     return CallGrammar("\n".join(rules) + "\n", frozenset(held))
 
 
-def check_strict(tools: Sequence[ToolSpec]) -> None:
+def check_strict(tools: Sequence[ToolSpec], writing: CallWriting | None = None) -> None:
     """Check that the schemas of strict tools can be held; RequestError says why one cannot."""
     from llguidance import LLMatcher
 
-    grammar = LLMatcher.grammar_from_lark(call_grammar(tools, only_strict=True).lark)
+    grammar = LLMatcher.grammar_from_lark(call_grammar(tools, writing=writing, only_strict=True).lark)
     is_error, messages = LLMatcher.validate_grammar_with_warnings(grammar)
     if is_error and messages:
         reason = messages[0].strip().splitlines()[0]
         raise RequestError(f"the schema of a strict tool cannot be used: {reason}; correct it, or leave that part out")
-
-
-class _Tags:
-    """The tags of a call in a grammar: special tokens or text."""
-
-    def __init__(self, id_of: Callable[[str], int | None]) -> None:
-        def tag(text: str) -> str:
-            token = id_of(text)
-            return quoted(text) if token is None else f"<[{token}]>"
-
-        self.key, self.end_key, self.opening = map(tag, (KEY, END_KEY, OPENING))
-        self.closing, self.end = tag(CLOSING), tag(END_TOOL_CALL)
-        self._closes_by_text = id_of(CLOSING) is None
-
-    def argument(self, key: str, value: str) -> str:
-        """Return an argument with the blanks after it; `value` is the name of its rule."""
-        return f"{self.key} {quoted(key)} {self.end_key} BLANKS {self.opening} {value} BLANKS"
-
-    def value(self, name: str, ways: "Sequence[str | _Text]") -> Iterator[str]:
-        """Yield the rules of a value and the tag that ends it; `ways` are what it may be, empty for any text."""
-        for number, way in enumerate(ways or [_Text(_FREE)]):
-            rule = f"{name}w{number}"
-            if isinstance(way, str):
-                yield f"{rule}: ({way}) {self.closing}"
-            elif self._closes_by_text:
-                yield f"{rule}[suffix={quoted(CLOSING)}]: {way.regex}"
-            else:
-                yield f"{rule}: {rule.upper()} {self.closing}"
-                yield f"{rule.upper()}: {way.regex}"
-        yield f"{name}: {' | '.join(f'{name}w{number}' for number in range(max(1, len(ways))))}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,40 +116,260 @@ class _Text:
     regex: str
 
 
-def _arguments(name: str, tool: ToolSpec, tags: _Tags) -> Iterator[str]:
-    """Yield the rules of the arguments that follow the name, and of the end."""
-    keys = list(_properties(tool))
-    needed = {key for key in _required(tool) if key in keys}
-    each = [tags.argument(key, f"{name}v{place}") for place, key in enumerate(keys)]
-    if len(keys) <= _ANY_ORDER:
-        for given in range(1 << len(keys)):
-            left = [place for place in range(len(keys)) if not given >> place & 1]
-            ways = [f"{each[place]} {name}_{given | 1 << place}" for place in left]
-            if not any(keys[place] in needed for place in left):
-                ways.append(tags.end)
-            yield f"{name}_{given}: {' | '.join(ways)}"
-    elif tool.strict:
-        in_order = (each[place] if key in needed else f"({each[place]})?" for place, key in enumerate(keys))
-        yield f"{name}_0: {' '.join(in_order)} {tags.end}"
-    else:
-        yield f"{name}_0: ({' | '.join(each)})* {tags.end}"
+_Ways = Sequence[str | _Text]
+"""What a value may be; empty for anything of its type."""
 
 
-def _ways(tool: ToolSpec, key: str) -> list[str | _Text]:
-    """Return what the value of an argument may be; empty for any text.
+class _Calls:
+    """The grammar of one form; each kind has a class of its own."""
+
+    def __init__(self, writing: CallWriting, id_of: Callable[[str], int | None]) -> None:
+        self.form, self._writing, self._id_of = writing.form, writing, id_of
+
+    def start(self) -> str:
+        """Return what follows the text that begins a call."""
+        first, last = self.literal(self._writing.after_opening), self.literal(self._writing.end)
+        if self._writing.whole:
+            return f"{first} call ({self.literal(self.form.between)} call)* {last}"
+        # What a template writes behind the only call of a turn may be the end of the turn.
+        return f"{first} call {self.literal(self.form.call_closes) if self.form.between else ''}"
+
+    def free(self, name: str, tool: ToolSpec) -> str:
+        """Return the rule of a call whose arguments are free."""
+        return self.call(name, tool, '%json {"type": "object"}')
+
+    def rules(self, name: str, tool: ToolSpec, ways: Mapping[str, _Ways]) -> Iterator[str]:
+        """Yield the rules of a call; `ways` are those of its values."""
+        raise NotImplementedError
+
+    def call(self, name: str, tool: ToolSpec, arguments: str) -> str:
+        """Return the rule of a call with these arguments."""
+        raise NotImplementedError
+
+    def literal(self, text: str) -> str:
+        """Return a text of the form, with its special tokens, any blanks, and what differs from call to call."""
+        parts: list[str] = []
+        at = 0
+        for found in TAG.finditer(text):
+            if (token := self._id_of(found[0])) is not None:
+                parts += [*self._plain(text[at : found.start()]), f"<[{token}]>"]
+                at = found.end()
+        return " ".join([*parts, *self._plain(text[at:])])
+
+    def _plain(self, text: str) -> Iterator[str]:
+        for part in re.findall(rf"\s+|{VARIABLE}|[^\s{VARIABLE}]+", text):
+            yield "BLANKS" if part.isspace() else "VARIABLE" if part == VARIABLE else quoted(part)
+
+
+class _JsonCalls(_Calls):
+    def rules(self, name: str, tool: ToolSpec, ways: Mapping[str, _Ways]) -> Iterator[str]:
+        yield self.call(name, tool, JsonSchema.checked(_whole_schema(tool)).value)
+
+    def call(self, name: str, tool: ToolSpec, arguments: str) -> str:
+        if self.form.kind is Kind.NAMED_JSON:
+            return f"{name}: {quoted(tool.name)} {self.literal(self.form.after_name)} BLANKS ({arguments})"
+        named, given = (f'{quoted(json.dumps(key))} BLANKS ":" BLANKS' for key in self.form.keys)
+        return (
+            f'{name}: "{{" BLANKS (EXTRA BLANKS "," BLANKS)? {named} {quoted(json.dumps(tool.name))} BLANKS "," BLANKS '
+            f'(EXTRA BLANKS "," BLANKS)? {given} ({arguments}) BLANKS ("," BLANKS EXTRA BLANKS)? "}}"'
+        )
+
+
+class _CommaCalls(_Calls):
+    """`N(K=V, …)` in Python, and `N{K:<|"|>V<|"|>, …}`."""
+
+    def free(self, name: str, tool: ToolSpec) -> str:
+        return f"{name}: {quoted(tool.name)} {quoted('(' if self.form.kind is Kind.PYTHON else '{')} {_FREE}"
+
+    def start(self) -> str:
+        return f"{super().start()}\n{self._any()}"
+
+    def _any(self) -> str:
+        many = '"[" BLANKS (any (BLANKS "," BLANKS any)*)? BLANKS "]"'
+        pairs = (
+            '"{{" BLANKS ({key} BLANKS ":" BLANKS any (BLANKS "," BLANKS {key} BLANKS ":" BLANKS any)*)? BLANKS "}}"'
+        )
+        words = ["NUMBER", *map(quoted, ("true", "false", "null", "True", "False", "None"))]
+        key = "PYTHON" if self.form.kind is Kind.PYTHON else "KEY"
+        return "\n".join(self._texts("string", [_Text(_FREE)])) + (
+            f"\nany: string | {' | '.join(words)} | {many} | {pairs.format(key=key)}"
+        )
+
+    def _texts(self, name: str, ways: _Ways) -> Iterator[str]:
+        """Yield the rules of a text that is one of some."""
+        quote = self.literal(QUOTE)
+        for number, way in enumerate(ways):
+            rule = f"{name}w{number}"
+            if self.form.kind is Kind.PYTHON:
+                # A literal, or any text.
+                choices = way if isinstance(way, str) else ""
+                both = f'"\'" ({choices}) "\'" | "\\"" ({choices}) "\\""'
+                yield f"{rule}: {both if choices else 'PYTHON'}"
+            elif isinstance(way, str):
+                yield f"{rule}: {quote} ({way}) {quote}"
+            elif self._id_of(QUOTE) is None:
+                yield f"{rule}: {quote} {rule}t"
+                yield f"{rule}t[suffix={quoted(QUOTE)}]: {way.regex}"
+            else:
+                yield f"{rule}: {quote} {rule.upper()} {quote}"
+                yield f"{rule.upper()}: {way.regex}"
+        yield f"{name}: {' | '.join(f'{name}w{number}' for number in range(len(ways)))}"
+
+    def rules(self, name: str, tool: ToolSpec, ways: Mapping[str, _Ways]) -> Iterator[str]:
+        opens, closes, sets = ("(", ")", "=") if self.form.kind is Kind.PYTHON else ("{", "}", ":")
+        keys, needed = list(ways), _needed(tool)
+        if self.form.kind is Kind.QUOTED:
+            # As Gemma's template has them.
+            keys.sort()
+        for place, key in enumerate(keys):
+            value = f"{name}v{place}"
+            kind = _type(_properties(tool)[key])
+            if kind == "boolean":
+                words = ("true", "false", "True", "False") if self.form.kind is Kind.PYTHON else ("true", "false")
+                yield f"{value}: {' | '.join(map(quoted, words))}"
+            elif ways[key]:
+                yield from self._texts(value, ways[key])
+            else:
+                yield f"{value}: {({'string': 'string', 'integer': 'INTEGER', 'number': 'NUMBER'}).get(kind, 'any')}"
+        yield f"{name}: {quoted(tool.name)} {quoted(opens)} BLANKS {name}_0"
+        for place in range(len(keys) + 1):
+            following = []
+            for other in range(place, len(keys)):
+                comma = 'BLANKS "," BLANKS' if place else ""
+                argument = f'{quoted(keys[other])} BLANKS "{sets}" BLANKS {name}v{other}'
+                following.append(f"{comma} {argument} {name}_{other + 1}")
+                if keys[other] in needed:
+                    break
+            else:
+                following.append(f"BLANKS {quoted(closes)}")
+            yield f"{name}_{place}: {' | '.join(following)}"
+
+
+class _TaggedCalls(_Calls):
+    """Every key and value between tags."""
+
+    def __init__(self, writing: CallWriting, id_of: Callable[[str], int | None]) -> None:
+        super().__init__(writing, id_of)
+        self._closing = writing.closes.strip()
+        self._layout = "BLANKS" if writing.closes != self._closing else ""
+        self._after_name = self.literal(self.form.after_name.strip())
+
+    def start(self) -> str:
+        return f"{self.literal(self._writing.after_opening)} call"
+
+    def free(self, name: str, tool: ToolSpec) -> str:
+        after = self._after_name or f'("\\n" | {self.literal(self.form.key_opens)})'
+        return f"{name}: {quoted(tool.name)} {after} {_FREE}"
+
+    def rules(self, name: str, tool: ToolSpec, ways: Mapping[str, _Ways]) -> Iterator[str]:
+        begun = f"{self._after_name} BLANKS {name}_0" if self._after_name else f'("\\n" BLANKS {name}_0 | {name}_0)'
+        yield f"{name}: {quoted(tool.name)} {begun}"
+        for place, key in enumerate(ways):
+            yield from self._value(f"{name}v{place}", ways[key])
+        yield from self._arguments(name, tool)
+
+    def _argument(self, key: str, value: str, kind: str) -> str:
+        """Return an argument with the blanks after it; `value` is the name of its rule."""
+        one, other = (each.rstrip() for each in self.form.key_closes)
+        closes = self.literal(one)
+        if one != other and kind != "string":
+            # They name the value's type.
+            start = common_start(one, other)
+            end = common_start(one[len(start) :][::-1], other[len(start) :][::-1])[::-1]
+            closes = f"{self.literal(start)} VARIABLE {self.literal(end.lstrip(string.ascii_letters))}"
+        layout = self.form.key_closes[0][len(self.form.key_closes[0].rstrip()) :]
+        before = quoted(layout) if layout else ""
+        return f"{self.literal(self.form.key_opens)} {quoted(key)} {closes} {before} {value} BLANKS"
+
+    def _value(self, name: str, ways: _Ways) -> Iterator[str]:
+        """Yield the rules of a value and the tag that ends it."""
+        closing = self.literal(self._closing)
+        for number, way in enumerate(ways or [_Text(_FREE)]):
+            rule = f"{name}w{number}"
+            if isinstance(way, str):
+                yield f"{rule}: ({way}) {self._layout} {closing}"
+            elif self._id_of(self._closing) is None:
+                yield f"{rule}[suffix={quoted(self._closing)}]: {way.regex}"
+            else:
+                yield f"{rule}: {rule.upper()} {closing}"
+                yield f"{rule.upper()}: {way.regex}"
+        yield f"{name}: {' | '.join(f'{name}w{number}' for number in range(max(1, len(ways))))}"
+
+    def _arguments(self, name: str, tool: ToolSpec) -> Iterator[str]:
+        """Yield the rules of the arguments that follow the name, and of the end."""
+        keys, needed, end = list(_properties(tool)), _needed(tool), self.literal(self.form.call_closes)
+        each = [self._argument(key, f"{name}v{place}", _type(_properties(tool)[key])) for place, key in enumerate(keys)]
+        if len(keys) <= _ANY_ORDER:
+            for given in range(1 << len(keys)):
+                left = [place for place in range(len(keys)) if not given >> place & 1]
+                ways = [f"{each[place]} {name}_{given | 1 << place}" for place in left]
+                if not any(keys[place] in needed for place in left):
+                    ways.append(end)
+                yield f"{name}_{given}: {' | '.join(ways)}"
+        elif tool.strict:
+            in_order = (each[place] if key in needed else f"({each[place]})?" for place, key in enumerate(keys))
+            yield f"{name}_0: {' '.join(in_order)} {end}"
+        else:
+            yield f"{name}_0: ({' | '.join(each)})* {end}"
+
+
+_WRITERS: Mapping[Kind, type[_Calls]] = {
+    Kind.JSON: _JsonCalls,
+    Kind.NAMED_JSON: _JsonCalls,
+    Kind.PYTHON: _CommaCalls,
+    Kind.QUOTED: _CommaCalls,
+    Kind.TAGGED: _TaggedCalls,
+}
+
+
+def _whole_schema(tool: ToolSpec) -> Mapping[str, object]:
+    """Return the schema of the object with a call's arguments; of a tool that is not strict only what is checked."""
+    if tool.strict:
+        return tool.parameters
+    properties: dict[str, object] = {}
+    for key, schema in _properties(tool).items():
+        choices = schema.get("enum") if isinstance(schema, Mapping) else None
+        kind = _type(schema)
+        properties[key] = {"enum": list(choices)} if isinstance(choices, list | tuple) and choices else {}
+        if kind and not properties[key]:
+            properties[key] = {"type": kind}
+    needed = [key for key in properties if key in _needed(tool)]
+    return {"type": "object", "properties": properties, "required": needed, "additionalProperties": False}
+
+
+def _type(schema: object) -> str:
+    """Return the only type of a value; empty if it may have several."""
+    kind = schema.get("type") if isinstance(schema, Mapping) else None
+    return kind if isinstance(kind, str) and kind in _TYPES else ""
+
+
+def _needed(tool: ToolSpec) -> frozenset[str]:
+    return frozenset(key for key in _required(tool) if key in _properties(tool))
+
+
+def _ways(tool: ToolSpec, key: str, writing: CallWriting) -> list[str | _Text]:
+    """Return what the value of an argument may be, in a form other than JSON; empty for anything of its type.
 
     Raises:
         RequestError: the schema of a strict tool cannot be held.
     """
-    schema = _properties(tool)[key]
+    schema, ways = _properties(tool)[key], list[str | _Text]()
+    if writing.is_json:
+        return _choice_ways(schema, writing)
+    if tool.strict and writing.form.kind is not Kind.TAGGED:
+        raise RequestError("this model writes calls in a form in which no schema can be held; leave `strict` out")
     if not tool.strict or (isinstance(schema, Mapping) and _choices(schema)):
-        choices = _choices(schema) if isinstance(schema, Mapping) else []
-        return [_one_of(choices)] if choices else []
+        if ways := _choice_ways(schema, writing):
+            return ways
+        # Laguna's are left to it.
+        kind = "" if writing.form.escaped or writing.form.kind is not Kind.TAGGED else _type(schema)
+        if kind in ("integer", "number"):
+            ways.append(kind.upper())
+        return ways
     shared = {name: tool.parameters[name] for name in ("$defs", "definitions") if name in tool.parameters}
-    ways: list[str | _Text] = []
     for each in _alternatives(schema, tool.parameters):
         if choices := _choices(each):
-            ways.append(_one_of(choices))
+            ways.append(_one_of(choices, writing))
         elif each.get("type", "string") != "string":
             ways.append(JsonSchema.checked({**each, **shared}).value)
         elif regex := _regex(each, key):
@@ -267,8 +461,13 @@ def _required(tool: ToolSpec) -> Iterable[str]:
     return found if isinstance(found, list | tuple) else ()
 
 
-def _one_of(values: Iterable[str]) -> str:
-    return " | ".join(quoted(written(each)) for each in values)
+def _choice_ways(schema: object, writing: CallWriting) -> list[str | _Text]:
+    choices = _choices(schema) if isinstance(schema, Mapping) else []
+    return [_one_of(choices, writing)] if choices else []
+
+
+def _one_of(values: Iterable[str], writing: CallWriting) -> str:
+    return " | ".join(quoted(writing.written(normalized(each), b"'")) for each in values)
 
 
 def _choices(schema: Mapping[str, object]) -> list[str]:

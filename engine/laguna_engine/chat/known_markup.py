@@ -1,10 +1,11 @@
-"""What a chat template does not show about the turns of its model: how reasoning is enclosed, which words of a channel
-are no text, which further forms calls have, and what ends a turn besides the template's own end.
+"""What encloses reasoning and calls in the turns of a model, and what its chat template does not show of that: which
+words of a channel are no text, which further forms calls have, and what ends a turn besides the template's own end.
 """
 
 from dataclasses import dataclass, field
 
-from laguna_engine.chat.call_form import CallForm, Kind
+from laguna_engine.chat.call_form import LAGUNA, CallForm, Kind
+from laguna_engine.gguf.laguna import END_THINK, THINK
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,24 @@ class KnownMarkup:
     stops: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class TurnMarkup:
+    """What may enclose parts of a model's turn.
+
+    Attributes:
+        forms: how calls may be written; empty for a model that makes none.
+        thinking: what encloses reasoning; None for a model that does not reason.
+        dropped: tags that are neither text nor part of a call; they may begin as a call does.
+    """
+
+    forms: tuple[CallForm, ...] = ()
+    thinking: ThinkTags | None = None
+    dropped: tuple[str, ...] = ()
+
+
+LAGUNA_TURN = TurnMarkup((LAGUNA,), ThinkTags(THINK, END_THINK))
+
+
 _CHANNELS = ("<|start|>assistant", "<|channel|>final<|message|>", "<|channel|>commentary<|message|>", "<|end|>")
 
 _FAMILIES = {
@@ -47,8 +66,13 @@ _FAMILIES = {
     "<|channel|>analysis": KnownMarkup(
         _CHANNELS,
         (
-            CallForm(Kind.NAMED_JSON, "<|channel|>commentary to=functions.", "<|call|>"),
-            CallForm(Kind.NAMED_JSON, " to=functions.", "<|call|>"),
+            CallForm(
+                Kind.NAMED_JSON,
+                "<|channel|>commentary to=functions.",
+                "<|call|>",
+                after_name=" <|constrain|>json<|message|>",
+            ),
+            CallForm(Kind.NAMED_JSON, " to=functions.", "<|call|>", after_name="<|channel|>commentary json<|message|>"),
         ),
         ("<|return|>", "<|call|>"),
     ),

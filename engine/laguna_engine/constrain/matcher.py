@@ -57,6 +57,11 @@ def compiled_once(vocabulary: Vocabulary, value: Hashable, lark: Callable[[], st
     return known[value].deep_copy()
 
 
+def bytes_of(vocabulary: Vocabulary, piece: bytes) -> list[int] | None:
+    """Return the tokens of single bytes that spell `piece`; None where the vocabulary lacks one."""
+    return _view(vocabulary).bytes_of(piece)
+
+
 def allows(matcher: "LLMatcher", vocabulary: Vocabulary, piece: bytes) -> bool:
     """Return whether a matcher continues with these bytes."""
     tokens = _view(vocabulary).bytes_of(piece)

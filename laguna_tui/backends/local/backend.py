@@ -85,7 +85,7 @@ class LocalBackend:
             max_tokens=options.max_tokens,
             drafting=replace(options.drafting, files=self._source_tokens(options.sources)),
             thinking_budget=options.thinking_budget,
-            constraints=self._format.constraints(prompt.tools, options),
+            constraints=self._format.constraints(prompt, options),
             aside=options.aside,
         )
 

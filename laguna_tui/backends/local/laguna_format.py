@@ -1,22 +1,19 @@
 """Laguna's chat format: messages as tokens and tokens as events. Deals in token ids and never in the engine."""
 
-from collections import deque
 from weakref import WeakKeyDictionary
 
-from laguna_engine.chat.call_constraint import ToolCalls, ValueRules
 from laguna_engine.chat.encoding import SafeEncoder, Tokenizer
+from laguna_engine.chat.known_markup import LAGUNA_TURN
 from laguna_engine.chat.messages import Role, ToolSpec
 from laguna_engine.chat.parser import StreamParser
-from laguna_engine.chat.quotations import Quotations
 from laguna_engine.chat.template import Family, Renderer
 from laguna_engine.constrain.base import ConstraintSpec
 from laguna_tui.backends.base import Message, Options, Prompt
+from laguna_tui.backends.local.answer_constraints import AnswerConstraints
 from laguna_tui.base.messages import Trace
 
 Parts = tuple[list[int], ...]
 """Tokens of a message's parts."""
-_GRAMMARS = 4
-"""Compiled grammars that are reused: those of a model's rules and of a turn's."""
 
 
 class LagunaFormat:
@@ -46,7 +43,7 @@ class LagunaFormat:
         self._openings: dict[bool, list[int]] = {}
         self._model = model
         self._known = {thinking: WeakKeyDictionary[Message, Parts]() for thinking in (False, True)}
-        self._calls = deque[ToolCalls](maxlen=_GRAMMARS)
+        self._constraints = AnswerConstraints(LAGUNA_TURN)
         self._system: tuple[tuple[str | None, tuple[ToolSpec, ...], bool], list[int]] | None = None
         self.stop_tokens = self._renderers[False].stop_tokens
         self.warning = ""
@@ -94,26 +91,9 @@ class LagunaFormat:
         """Return a parser of the model's output in its turn."""
         return StreamParser(tools, in_reasoning=thinking, markers=self.encoder.markers)
 
-    def constraints(self, tools: tuple[ToolSpec, ...], options: Options) -> tuple[ConstraintSpec, ...]:
+    def constraints(self, prompt: Prompt, options: Options) -> tuple[ConstraintSpec, ...]:
         """Return the constraints that the options put on an answer."""
-        found: list[ConstraintSpec] = []
-        if options.schema is not None:
-            # Imported late: few answers have a schema.
-            from laguna_engine.chat.answer_constraint import SchemaAnswer
-
-            found.append(SchemaAnswer(options.schema, calls=bool(tools)))
-        found += [self._tool_calls(tools, rules) for rules in options.rules]
-        if options.quotable and (quotations := Quotations.of(options.quotable)) is not None:
-            found.append(quotations)
-        return tuple(found)
-
-    def _tool_calls(self, tools: tuple[ToolSpec, ...], rules: ValueRules) -> ToolCalls:
-        """Return the same object for the same rules: it holds the compiled grammar."""
-        known = next((each for each in self._calls if each.rules is rules and each.tools == tools), None)
-        if known is None:
-            known = ToolCalls(tools, rules)
-            self._calls.append(known)
-        return known
+        return self._constraints.of(prompt, options)
 
     def _rendered(self, message: Message, renderer: Renderer) -> Parts:
         if message.trace is not None and message.trace.model == self._model:

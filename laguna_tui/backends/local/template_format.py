@@ -2,22 +2,24 @@
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import accumulate, pairwise, takewhile
 
 from laguna_engine.chat.accepted_values import accepted_values
-from laguna_engine.chat.call_form import CallForm, read_form
+from laguna_engine.chat.call_form import HERMES, CallForm, read_form
+from laguna_engine.chat.call_writing import CallWriting
 from laguna_engine.chat.chat_template import ChatTemplate, TemplateFailed
 from laguna_engine.chat.form_parser import FormParser
-from laguna_engine.chat.known_markup import known_markup, think_tags
-from laguna_engine.chat.messages import ToolSpec
+from laguna_engine.chat.known_markup import TurnMarkup, known_markup, think_tags
 from laguna_engine.chat.template_renderer import TemplateRenderer, Vocabulary
 from laguna_engine.constrain.base import ConstraintSpec
 from laguna_tui.backends.base import Message, Options, Prompt
 from laguna_tui.backends.chat_format import messages_of
+from laguna_tui.backends.local.answer_constraints import AnswerConstraints
 from laguna_tui.backends.local.laguna_format import Parts
 
-_ANSWER = "probe answer"
+_ANSWER, _ANY_TOOL = "probe answer", "probe-tool"
 _ANSWERED = ({"role": "user", "content": "probe question"}, {"role": "assistant", "content": _ANSWER})
 _CHARS_A_TOKEN = 64
 """No vocabulary has tokens of more characters on average, runs of blanks aside."""
@@ -29,7 +31,9 @@ class TemplateFormat:
     """Renders prompts for one model. Any thread.
 
     Attributes:
-        form: How the model writes calls; None if its template writes none.
+        form: How the template writes calls; None if it writes none.
+        turn: What encloses parts of the model's turns.
+        forced: The same of a turn that has to begin with a call.
         stop_tokens: What ends the model's turn.
     """
 
@@ -51,9 +55,14 @@ class TemplateFormat:
         if not all(each["content"] in shown for each in _ANSWERED):
             self._template.give_up("it leaves out messages")
         source = self._template.source
-        self._known, self._thinking = known_markup(source), think_tags(source)
+        self._known = known_markup(source)
         self._accepted = accepted_values(self._attempt)
         self.form = self._read_form()
+        forms = self._known.forms or ((self.form,) if self.form is not None else ())
+        self.turn = TurnMarkup(forms, think_tags(source), self._known.dropped)
+        self.forced = self.turn if forms else replace(self.turn, forms=(HERMES,))
+        self._constraints = AnswerConstraints(self.turn)
+        self._vocabulary = vocabulary
         self.stop_tokens = self._stop_tokens() | vocabulary.eog
         self._newest: list[tuple[Prompt, bool, list[tuple[str, Sequence[int]]]]] = []
 
@@ -85,28 +94,51 @@ class TemplateFormat:
         opened = self._pieces(prompt, opened=True)[len(self._closed(prompt)) :]
         return [token for _, tokens in opened for token in tokens]
 
-    def parser_after(self, prompt: Prompt) -> FormParser:
-        """Return a parser of the model's turn after a prompt."""
-        tags = self._thinking
-        opened = "".join(text for text, _ in self._pieces(prompt, opened=True)[-3:])
+    def parser_after(self, prompt: Prompt, *, forced: bool = False) -> FormParser:
+        """Return a parser of the model's turn after a prompt. forced: whether it has to begin with a call."""
         return FormParser(
             prompt.tools,
-            self._known.forms or ([self.form] if self.form is not None else []),
-            tags,
+            (self.forced if forced else self.turn).forms,
+            self.turn.thinking,
             self.stop_tokens,
-            dropped=self._known.dropped,
-            in_reasoning=tags is not None and opened.rstrip().endswith(tags.opens.strip()),
+            dropped=self.turn.dropped,
+            in_reasoning=self._opens_thinking(prompt),
             special=self._renderer.markup,
         )
+
+    def call_opening(self, prompt: Prompt, name: str = "") -> list[int]:
+        """Return the tokens that begin a call after a prompt, also for a model whose template writes none.
+
+        Args:
+            prompt: The conversation.
+            name: The tool; empty for any.
+        """
+        called = name or _ANY_TOOL
+        begun = CallWriting(self.forced.forms[0], self.forced.dropped).begun(called)
+        before, named, after = begun.partition(called)
+        if self._opens_thinking(prompt) and self.turn.thinking is not None:
+            before = f"{self.turn.thinking.closes}\n\n{before}"
+        tokenize = self._vocabulary.tokenize
+        tokens = tokenize(before, special=True)
+        # Some calls have an identifier before the name.
+        if name and named:
+            tokens += [*tokenize(name, special=False), *tokenize(after, special=True)]
+        return tokens
+
+    def _opens_thinking(self, prompt: Prompt) -> bool:
+        """Return whether the model's turn begins with reasoning."""
+        tags = self.turn.thinking
+        opened = "".join(text for text, _ in self._pieces(prompt, opened=True)[-3:])
+        return tags is not None and opened.rstrip().endswith(tags.opens.strip())
 
     @property
     def markers(self) -> Mapping[int, str]:
         """The special tokens, which are never part of an answer's text."""
         return {token: text for text, token in self._renderer.markup.items()}
 
-    def constraints(self, tools: tuple[ToolSpec, ...], options: Options) -> tuple[ConstraintSpec, ...]:
+    def constraints(self, prompt: Prompt, options: Options) -> tuple[ConstraintSpec, ...]:
         """Return the constraints that the options put on an answer."""
-        return ()
+        return self._constraints.of(prompt, options)
 
     def _cut(self, pieces: Sequence[tuple[str, Sequence[int]]], parts: Sequence[str]) -> Parts:
         """Return the tokens of a message, cut where its parts begin; the first and the last have what is around."""

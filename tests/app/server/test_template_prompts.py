@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from laguna_engine.chat.messages import AssistantMessage, Role, Text, ToolCall, ToolSpec
+from laguna_engine.chat.messages import AssistantMessage, CallFinished, Role, Text, ToolCall, ToolSpec
 from laguna_engine.config import EngineOptions, Sampling
 from laguna_tui.backends.base import Message
 from laguna_tui.server.api_error import ApiError
@@ -74,10 +74,17 @@ def test_a_turn_is_continued(prompts):
     assert [*parser.feed(0, b"lo"), *parser.finish()] == [Text("lo")]
 
 
-def test_a_forced_call_is_refused(prompts):
-    with pytest.raises(ApiError, match=r"This model cannot be made to call a tool; let it choose\.") as refused:
-        prompts.prompt(request(said(Role.USER, "Hi"), tools=(READ,), choice=CallChoice.REQUIRED))
-    assert refused.value.status == 400
+@pytest.mark.parametrize(
+    ("only", "begun"),
+    [("", '<tool_call>\n{"name": "'), ("read", '<tool_call>\n{"name": "read", "arguments": ')],
+)
+def test_a_forced_call_is_begun_in_the_prompt(prompts, only, begun):
+    forced = request(said(Role.USER, "Hi"), tools=(READ,), choice=CallChoice.REQUIRED, only=only)
+    prompt = prompts.prompt(forced)
+    assert prompts.text(prompt).endswith(f"assistant\n{begun}")
+    rest = '<tool_call>\n{"name": "read", "arguments": {"path": "a"}}\n</tool_call>'.removeprefix(begun)
+    parser = prompts.parser(forced, prompt)
+    assert [*parser.feed(0, rest.encode()), *parser.finish()] == [CallFinished(ToolCall("read", {"path": "a"}))]
 
 
 def test_a_turn_with_calls_is_not_continued(prompts):

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from laguna_engine.chat.call_constraint import CallConstraint, Choices, Excerpt, ToolCalls
-from laguna_engine.chat.call_grammar import written
 from laguna_engine.chat.messages import ToolSpec
 from laguna_engine.constrain import matcher
 from laguna_engine.constrain.base import FREE
@@ -34,7 +33,7 @@ class Rules:
     def rule(self, tool: str, key: str, given: Mapping[str, str]) -> Choices | Excerpt | None:
         if key == "path":
             return Choices.of(PATHS)
-        return Excerpt(written(DOCUMENT), given.get("all") != "true") if key == "old" else None
+        return Excerpt.of(DOCUMENT, once=given.get("all") != "true") if key == "old" else None
 
 
 class Call:
@@ -200,7 +199,7 @@ def test_the_constraint_drafts_what_it_leaves_no_choice_in(call):
 def test_a_text_neither_begins_nor_ends_in_the_middle_of_a_character(tiny_model):
     class Accents(Rules):
         def rule(self, tool, key, given):
-            return Excerpt(written("café, cafè"), once=True) if key == "old" else None
+            return Excerpt.of("café, cafè", once=True) if key == "old" else None
 
     constraint = ToolCalls((EDIT,), Accents()).begin(tiny_model.vocab, [])
     call = Call.__new__(Call)
@@ -221,7 +220,7 @@ def test_the_text_of_a_file_is_compiled_once_for_several_calls(tiny_model, monke
     compiled = []
     really = matcher.compiled
     monkeypatch.setattr(matcher, "compiled", lambda vocab, lark: compiled.append(lark) or really(vocab, lark))
-    document = written(f"{DOCUMENT}# of this test alone\n")
+    document = f"{DOCUMENT}# of this test alone\n"
 
     class OneText(Rules):
         def rule(self, tool, key, given):

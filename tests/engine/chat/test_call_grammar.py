@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laguna_engine.chat.call_constraint import ToolCalls
-from laguna_engine.chat.call_grammar import CLOSING, END_KEY, KEY, OPENING
 from laguna_engine.chat.messages import CallFinished, ToolSpec
 from laguna_engine.chat.parser import StreamParser
 from laguna_engine.errors import RequestError
 from laguna_engine.gguf.laguna import END_TOOL_CALL, TOOL_CALL
 
+KEY, END_KEY, OPENING, CLOSING = "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"
 WORDS = ["true", "false", "null", "red", "größe", ">\n<", "</", "arg_", "value>", '": ', "12", "a-b", "</arg_value>\n"]
 MOST_TOKENS = 600
 

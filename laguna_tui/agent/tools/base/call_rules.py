@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from laguna_engine.chat.call_constraint import Choices, Excerpt
-from laguna_engine.chat.call_grammar import written
 from laguna_tui.agent.tools.base.tool import Value
 from laguna_tui.repo.files.text_files import decode, is_binary
 from laguna_tui.repo.files.workspace import Workspace, WorkspaceError
@@ -51,7 +50,7 @@ class CallRules:
                 return self._files()
             case Value.EXCERPT:
                 document = self._document(given.get("path", ""))
-                return None if document is None else Excerpt(document, once=given.get("all") != "true")
+                return None if document is None else Excerpt.of(document, once=given.get("all") != "true")
             case None:
                 return None
 
@@ -73,4 +72,4 @@ class CallRules:
             return None
         if is_binary(data) or not data.strip():
             return None
-        return written(decode(data).text)
+        return decode(data).text

@@ -13,7 +13,7 @@ from laguna_tui.agent.tools.base.results import ToolResult
 from laguna_tui.agent.tools.nano.guard import NanoGuard
 from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.agent.tools.registry import Toolbox
-from laguna_tui.backends.base import Options
+from laguna_tui.backends.base import Options, Prompt
 from laguna_tui.backends.local.laguna_format import LagunaFormat
 from laguna_tui.base.events import StepFinished, ToolFinished
 from laguna_tui.base.settings import Settings
@@ -29,7 +29,7 @@ EDIT = (
 def could_write(model: Model, guard: NanoGuard, text: str) -> bool:
     """Whether all of a text is allowed of the next generation, token by token."""
     options = Options(rules=guard.rules, quotable=guard.quotable)
-    held = LagunaFormat(model.vocab, Family.XS_2_1, "").constraints(NANO.specs, options)
+    held = LagunaFormat(model.vocab, Family.XS_2_1, "").constraints(Prompt("", NANO.specs), options)
     constraints = Constraints([each.begin(model.vocab, []) for each in held])
     for token in model.vocab.tokenize(text, special=True):
         allowed = constraints.mask().allowed

@@ -1,0 +1,202 @@
+"""How calls of a form are written, as a constraint reads them: where one begins, which tool it calls, and where the
+value of an argument begins and ends.
+"""
+
+import ast
+import json
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from laguna_engine.chat.call_form import QUOTE, VARIABLE, CallForm, Kind
+from laguna_engine.chat.encoding import escape, unescape
+
+TAG = re.compile(rf"<[^<>{VARIABLE}]*>?|\[[A-Z_/]+\]")
+"""What may be a special token."""
+
+_NAME_ENDS = rb"(?=[\s<>\[\]{}:\"'(])"
+_WORD = re.compile(r"\w+|\W")
+_STRING = rb'"((?:[^"\\]|\\.)*)"'
+_TEXTS = re.compile(_STRING + rb"?", re.DOTALL)
+_SCALAR = re.compile(rb'"?(\w+)"?\s*[:=]\s*(true|false|True|False|-?\d+)\b')
+_NAMED_LEVEL, _JSON_LEVEL = 1, 2
+"""Brackets around the arguments behind the name."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenValue:
+    """A value of text that has been opened.
+
+    Attributes:
+        key: the argument.
+        starts: where the value starts in the text.
+        closes: what ends it.
+    """
+
+    key: str
+    starts: int
+    closes: bytes
+
+
+class CallWriting:
+    """The calls of one form.
+
+    Attributes:
+        form: the form.
+        opens: the text that begins a call; empty where a call is a whole turn.
+        after_opening: what stands between that and the name, or the object with the name.
+        begins: finds the beginning of a call in the last line of an answer, or in all of it; what follows the start of
+            the group `call` belongs to the call.
+        whole: whether the calls of a turn are one list, which has an end of its own.
+    """
+
+    def __init__(self, form: CallForm, shared: Iterable[str] = ()) -> None:
+        """Take a form. shared: texts that are no calls and may begin as one."""
+        self.form = form
+        tags = list(TAG.finditer(form.opens))
+        start, end = (tags[-1].start(), tags[-1].end()) if tags else (0, len(form.opens.rstrip()))
+        tag = form.opens[start:end]
+        # What has other meanings too begins a call only together with the words behind it.
+        if form.opens.count(tag) > 1 or tag in form.key_opens or any(each.startswith(tag) for each in shared):
+            end = len(form.opens.rstrip())
+        self.opens, self.after_opening = form.opens[start:end].lstrip(), form.opens[end:]
+        before = re.escape(form.opens[:start].strip()).replace(VARIABLE, r"[\w.\-]*") or r"\A"
+        begins = rf"(?:\A|\n|{before})[ \t]*{re.escape(self.opens)}(?P<call>)"
+        if not self.opens:
+            begins = rf'\A\s*(?:<\|python_tag\|>)?(?P<call>)\{{\s*"{form.keys[0]}"\s*:\s*"'
+        self.begins = re.compile(begins.encode())
+        self.end = form.closes[: len(form.closes) - len(form.closes.lstrip(" \r\n)]}"))]
+        self.whole = bool(form.between and self.end.strip() and not TAG.search(form.call_closes))
+        self._level = {Kind.JSON: _JSON_LEVEL, Kind.NAMED_JSON: _NAMED_LEVEL}.get(form.kind)
+        self._values = re.compile(self._value_pattern(), re.DOTALL)
+
+    @property
+    def is_json(self) -> bool:
+        """Whether arguments are JSON."""
+        return self._level is not None
+
+    @property
+    def closes(self) -> str:
+        """What ends a value of text, where it is always the same."""
+        match self.form.kind:
+            case Kind.TAGGED:
+                return self.form.value_closes.rstrip()
+            case Kind.QUOTED:
+                return QUOTE
+            case _:
+                return '"'
+
+    def begun(self, name: str = "") -> str:
+        """Return how a call begins, as far as it is always the same. name: the tool; empty for any."""
+        form = self.form
+        text = form.opens.lstrip()
+        if name:
+            text += {
+                Kind.JSON: f'{{"{form.keys[0]}": {json.dumps(name)}, "{form.keys[1]}": ',
+                Kind.PYTHON: f"{name}(",
+                Kind.QUOTED: f"{name}{{",
+            }.get(form.kind, name + form.after_name)
+        return text.partition(VARIABLE)[0]
+
+    def name_pattern(self, names: Collection[str]) -> re.Pattern[bytes]:
+        """Return what finds the name of a tool, and where its arguments begin, at the start of a call."""
+        longest_first = b"|".join(re.escape(name.encode()) for name in sorted(names, key=len, reverse=True))
+        if self.form.kind is Kind.JSON:
+            return re.compile(rb'\{[^{}]*?"' + self.form.keys[0].encode() + rb'"\s*:\s*"(' + longest_first + rb')"')
+        before_object = rb"[^{]*(?=\{)" if self.form.kind is Kind.NAMED_JSON else b""
+        return re.compile(rb"(" + longest_first + rb")" + _NAME_ENDS + before_object)
+
+    def open_value(self, text: bytes, level: int) -> OpenValue | None:
+        """Return the first value that is opened in what is written since the name or the value before.
+
+        Args:
+            text: what is written.
+            level: brackets that were open before it.
+        """
+        found = self._values.search(text)
+        if found is None:
+            return None
+        key = found["key"].decode("utf-8", "replace")
+        if self._level is not None and level + brackets(text[: found.start()]) != self._level:
+            key = ""
+        closes = found.groupdict().get("quote") or self.closes.encode()
+        return OpenValue(key, found.end(), closes)
+
+    def end_of_value(self, text: bytes, value: OpenValue) -> tuple[int, int] | None:
+        """Return where a value ends in `text`, and where what closes it ends; None if that is not written yet."""
+        if self.form.kind in (Kind.TAGGED, Kind.QUOTED):
+            # The layout around a value may be missing.
+            closes = value.closes.strip()
+            end = text.find(closes, value.starts)
+            layout = (
+                value.closes[: -len(closes)] if text.endswith(value.closes[: -len(closes)], 0, max(end, 0)) else b""
+            )
+            return None if end < 0 else (max(value.starts, end - len(layout)), end + len(closes))
+        quote = re.escape(value.closes)
+        found = re.compile(rb"(?:[^\\" + quote + rb"]|\\.)*", re.DOTALL).match(text, value.starts)
+        if found is None or not text.startswith(value.closes, found.end()):
+            return None
+        return found.end(), found.end() + len(value.closes)
+
+    def scalars(self, text: bytes) -> dict[str, str]:
+        """Return the values in `text` that are not text, as JSON."""
+        if self.form.kind is Kind.TAGGED:
+            return {}
+        return {key.decode(): value.decode().lower() for key, value in _SCALAR.findall(text)}
+
+    def written(self, text: str, closes: bytes) -> str:
+        """Return a text as a value has it."""
+        match self.form.kind:
+            case Kind.JSON | Kind.NAMED_JSON:
+                return json.dumps(text, ensure_ascii=False)[1:-1]
+            case Kind.PYTHON:
+                quote = closes.decode()
+                return text.replace("\\", "\\\\").replace(quote, f"\\{quote}").replace("\n", "\\n")
+            case _:
+                return escape(text) if self.form.escaped else text
+
+    def read(self, value: str, closes: bytes) -> str:
+        """Return the text of a value; ValueError if it ends in the middle of what is escaped."""
+        match self.form.kind:
+            case Kind.JSON | Kind.NAMED_JSON:
+                return str(json.loads(f'"{value}"', strict=False))
+            case Kind.PYTHON:
+                try:
+                    return str(ast.literal_eval(closes.decode() * 3 + value + closes.decode() * 3))
+                except SyntaxError as error:
+                    raise ValueError(str(error)) from error
+            case _:
+                return unescape(value) if self.form.escaped else value
+
+    def words(self, document: str, closes: bytes) -> Sequence[str]:
+        """Return a document as a value has it, in pieces at whose ends an excerpt may begin and end."""
+        if self.form.kind in (Kind.TAGGED, Kind.QUOTED):
+            return _WORD.findall(self.written(document, closes))
+        return [self.written(each, closes) for each in _WORD.findall(document)]
+
+    def _value_pattern(self) -> bytes:
+        form = self.form
+        match form.kind:
+            case Kind.TAGGED:
+                closes = "|".join(
+                    dict.fromkeys(re.escape(each).replace("\\\n", r"\s*") for each in map(str.strip, form.key_closes))
+                )
+                layout = form.key_closes[0][len(form.key_closes[0].rstrip()) :]
+                return rf"{re.escape(form.key_opens.strip())}(?P<key>[^<>\"]*)(?:{closes}){re.escape(layout)}".encode()
+            case Kind.QUOTED:
+                return rb"(?P<key>\w+)\s*:\s*" + re.escape(QUOTE).encode()
+            case Kind.PYTHON:
+                return rb"[(,]\s*(?P<key>\w+)\s*=\s*(?P<quote>[\"'])"
+            case _:
+                return rb'"(?P<key>(?:[^"\\]|\\.)*)"\s*:\s*"'
+
+
+def normalized(text: str) -> str:
+    """Return a text as values have it: with line feeds, and without lone surrogates."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").encode("utf-8", "replace").decode()
+
+
+def brackets(text: bytes) -> int:
+    """Return how many more brackets are opened in a piece of JSON than are closed."""
+    plain = _TEXTS.sub(b"", text)
+    return plain.count(b"{") + plain.count(b"[") - plain.count(b"}") - plain.count(b"]")
