@@ -42,7 +42,7 @@ _LINE_CHARS = 200
 # A shell's exit codes for a program that is missing or cannot be run.
 _NO_PROGRAM = (126, 127)
 
-_WHY = "{name} is this project's own linter. It checks what the model changes; you are asked once."
+_WHY = "The project's own linter, to check the model's changes. You are asked once."
 _MISSING = "{name} is configured in this project, but not installed here, so it does not check the model's changes."
 _SLOW = "{name} takes {seconds:.0f} s here, so it does not check each of the model's changes."
 _TIMED_OUT = "{name} took longer than {seconds:.0f} s, so it does not check the model's changes."
@@ -174,7 +174,7 @@ class Diagnostics:
         request = PermissionRequest(
             _TOOL,
             CommandProposal(linter.command, run.workspace.root / linter.folder, CHECK_TIMEOUT_S),
-            why=_WHY.format(name=linter.name),
+            why=_WHY,
             sandbox=status.brief,
             approval_reason=approval_reason(linter.command, status),
         )

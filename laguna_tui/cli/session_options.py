@@ -14,9 +14,7 @@ if TYPE_CHECKING:
     from laguna_tui.store.session_store import SessionStore
 
 _NONE_HERE = "there is no saved session of this folder; to choose from all sessions: laguna-tui --resume"
-_NOTHING_TO_FORK = (
-    "--fork copies a session: add --resume SESSION or -c; in the list of sessions, press Ctrl+F on the one to copy"
-)
+_NOTHING_TO_FORK = "--fork copies a session: add --resume SESSION or -c; in the list of sessions, fork the one to copy"
 
 
 def add_session_options(parser: argparse.ArgumentParser, *, nested: bool = False) -> None:

@@ -27,7 +27,7 @@ from laguna_tui.context.trust import Trust
 from laguna_tui.repo.files.sensitive_paths import unreadable_reason
 from laguna_tui.repo.files.workspace import Workspace
 
-NOT_READY = "the folder is still being indexed, so the conversation begins without a map of it"
+NOT_READY = "the folder is still being indexed, so the model starts without an overview of it"
 SCORES = "Choosing what to keep of files that do not fit takes about {seconds:.0f} s, and never more than {most:.0f} s"
 _WORTH_REPORTING_S = 1.0
 # The room shrinks with every typed word; rounding it down to steps makes the shortened text change less often.

@@ -107,9 +107,10 @@ def trace_model(identity: Iterable[object]) -> str:
 
 
 def describe_model(info: "EngineInfo") -> str:
-    """Return an open model in one line."""
-    cache = f"{info.kv_type.value} cache"
-    return f"{info.n_params / 1e6:,.0f} M parameters, {size(info.size_bytes)}, {cache}, {info.devices[0]}"
+    """Return an open model in one line. A KV cache of f16 loses nothing, so only another type is named."""
+    count = f"{info.n_params / 1e9:.1f} B" if info.n_params >= 1e9 else f"{info.n_params / 1e6:.0f} M"
+    cache = [] if info.kv_type.value == "f16" else [f"{info.kv_type.value} cache"]
+    return ", ".join([f"{count} parameters", size(info.size_bytes), *cache, info.devices[0]])
 
 
 NOTES = "plans.json"

@@ -56,10 +56,10 @@ class SessionLockedError(JournalError):
     """
 
     def __init__(self, session: str) -> None:
-        is_open = f"the session {session} is open in another laguna-tui; close it there, or open a copy of it: "
-        super().__init__(f"{is_open}laguna-tui --resume {session} --fork")
+        is_open = f"the session {session} is open in another laguna-tui; close it there, or open a copy of it"
+        super().__init__(f"{is_open}: laguna-tui --resume {session} --fork")
         self.id = session
-        self.in_app = f"{is_open}Ctrl+S, then Ctrl+F"
+        self.in_app = f"{is_open} in the list of /resume"
 
 
 class SessionJournal:

@@ -69,7 +69,8 @@ class ChatApp(BaseApp):
     """
 
     def __init__(self, session: Session, settings: TuiSettings) -> None:
-        super().__init__(settings, placeholder=f"Ask about {safe_path(session.folder.path)}")
+        folder = safe_path(session.folder.path)
+        super().__init__(settings, placeholder=f"Ask about {folder.rpartition('/')[2] or folder}")
         self.session = session
         self.controller = SessionController(session, self._start_flow)
         self.controller.on_end = self._show_events
@@ -164,7 +165,7 @@ class ChatApp(BaseApp):
 
     def action_prove(self) -> None:
         """Generate the last answer again without speculation, and compare."""
-        self.run_job(self._run_shown(self._check_replay, "press F5"))
+        self.run_job(self._run_shown(self._check_replay, "/prove"))
 
     def _check_replay(self) -> None:
         self.controller.put(ReplayProgress(0, 0))

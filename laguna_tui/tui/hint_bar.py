@@ -7,11 +7,10 @@ from textual.message import Message
 from textual.reactive import reactive
 
 from laguna_tui.tui.drafter_colours import Legend
+from laguna_tui.tui.key_bar import bound_keys
 from laguna_tui.tui.slash_commands import Command
 from laguna_tui.tui.status_bar import Bar
 from laguna_tui.tui.text_lines import MUTED, StyledText, cells, crop
-
-FOLLOW = "↓ follow (End)"
 
 
 class HintBar(Bar):
@@ -41,7 +40,8 @@ class HintBar(Bar):
         """Posted when the link to the end is clicked."""
 
     def render(self) -> Content:
-        right = "" if self.following else FOLLOW
+        end = bound_keys(self.screen, "end") or bound_keys(self.screen, "follow")
+        right = "" if self.following else f"↓ follow ({end})"
         left = self._left(self.size.width - cells(right) - 4)
         used = sum(cells(text) for text, _ in left)
         spare = " " * max(0, self.size.width - used - cells(right) - 2)

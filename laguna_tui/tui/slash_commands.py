@@ -111,7 +111,7 @@ COMMANDS = (
         "Thinking", "Expand or collapse thinking", "toggle_thinking", key="ctrl+t", name="thinking"
     ),
     Command(
-        "Tool calls", "Expand or collapse tool calls and changes", "toggle_tools", key="ctrl+o", name="tools"
+        "Tool calls", "Expand or collapse tool calls and changes", "toggle_tools", "/expand", "", "ctrl+o", name="tools"
     ),
     Command("Sidebar", "Show or hide the sidebar of wide screens", "sidebar.toggle", "/sidebar", "", "ctrl+b"),
     Command("Speed", "Show or hide the speed panel", "speed.toggle_panel", "/speed", "", "f2"),
@@ -120,7 +120,7 @@ COMMANDS = (
     Command("Prove", "Check that speculation changed nothing", "prove", "/prove", "", "f5"),
     Command(
         "Speculation", "Turn speculation off or on, from the next answer on", "speed.toggle_drafting",
-        key="f6", name="speculation",
+        "/speculation", "", "f6",
     ),
     Command("Strict", "Switch between strict and fast speculation", "speed.toggle_strict", "/strict"),
     Command("Fit", "Show which context sizes and caches of a model fit here", "models.show_fit", "/fit", "NAME|FILE"),

@@ -39,7 +39,7 @@ LEGEND = (
         "Tokens per second, written or read. A token is about four characters. /speed says what to do",
     ),
     ("15 %", "How much of the context is used. /context shows by what, /compact makes room, /new begins again"),
-    ("ask", "What is done without asking you: Shift+Tab changes it"),
+    ("ask", "What is done without asking you: /mode changes it"),
     ("fast", "How drafts are verified: /strict changes it"),
 )
 # Fewer cells of a title say nothing.

@@ -162,7 +162,7 @@ def break_words(text: str, width: int) -> list[tuple[int, int]]:
             continue
         if end > start:
             rows.append((start, end))
-        *whole, (start, end) = _folds(text, word.start(), word.end(), width)
+        *whole, (start, end) = _folds(text, word.start(), word.end(), width, joints="/_-")
         rows.extend(whole)
         used = cells(text[start:end])
     rows.append((start, end))
@@ -186,11 +186,14 @@ def _joins(text: str, at: int) -> bool:
     return text[at - 1] == JOINER or not get_character_cell_size(text[at])
 
 
-def _folds(text: str, start: int, end: int, width: int) -> list[tuple[int, int]]:
+def _folds(text: str, start: int, end: int, width: int, joints: str = "") -> list[tuple[int, int]]:
+    """Return rows of a stretch of the text; each ends behind the first of the joints in its last two thirds, if any."""
     rows: list[tuple[int, int]] = []
     while cells(text[start:end]) > width:
         part = text[start : min(end, next_boundary(text, start + width))]
         stop = start + (_fitting(part, width) or next_boundary(part, 1))
+        ends = (text.rfind(joint, start + (stop - start) // 3, stop) + 1 for joint in joints)
+        stop = next(filter(None, ends), stop)
         rows.append((start, stop))
         start = stop
     return [*rows, (start, end)]

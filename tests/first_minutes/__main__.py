@@ -1,9 +1,9 @@
-"""Walk through the tasks and keep the last screen of each.
+"""Walk through the tasks and keep the last screens of each.
 
     python -m tests.first_minutes [TASK ...] [--size 80x24] [--out FOLDER]
 
-Needs tmux and git. Each task gets a fresh clone of this repository and a home folder of its own. Pictures land in
-`screens/SIZE/TASK.svg`; `--text` prints the screens instead.
+Needs tmux and git. Each task gets a fresh clone of this repository and a home folder of its own. `screens/TASK.svg`
+gets its screens of all sizes; `--text` prints them instead.
 """
 
 import argparse
@@ -15,10 +15,13 @@ import tempfile
 from pathlib import Path
 
 from tests.first_minutes.tasks import TASKS, Task
-from tests.first_minutes.terminal import Terminal
+from tests.first_minutes.terminal import Shot, Terminal, picture
 
 TOP = Path(__file__).resolve().parents[2]
-SIZES = ("80x24", "120x40", "200x50", "40x24")
+PICTURES = "tests/first_minutes/screens"
+SIZES = ("40x24", "80x24", "120x40", "200x50")
+ACROSS = 200
+"""Cells of the widest one."""
 
 
 def main() -> None:
@@ -26,25 +29,36 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("tasks", nargs="*", metavar="TASK", help="names of tasks; all without any")
     parser.add_argument("--size", action="append", metavar="WIDTHxHEIGHT", help="of the terminal; all four without it")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "screens")
+    parser.add_argument("--out", type=Path, default=TOP / PICTURES)
     parser.add_argument("--text", action="store_true", help="print the screens and write no picture")
     options = parser.parse_args()
     unknown = set(options.tasks) - {task.name for task in TASKS}
     if unknown:
         parser.error(f"no task {', '.join(sorted(unknown))}; choose from {', '.join(task.name for task in TASKS)}")
-    for size in options.size or SIZES:
-        for task in TASKS:
-            if not options.tasks or task.name in options.tasks:
-                walk(task, size, None if options.text else options.out / size)
+    for task in TASKS:
+        if options.tasks and task.name not in options.tasks:
+            continue
+        shots = [walk(task, size) for size in options.size or SIZES]
+        if options.text:
+            for shot in shots:
+                print(f"== {task.name} at {shot.width}x{shot.height}: {task.want}", flush=True)
+                print("\n".join(row.plain.rstrip() for row in shot.rows), flush=True)
+        else:
+            options.out.mkdir(parents=True, exist_ok=True)
+            (options.out / f"{task.name}.svg").write_text(picture(shots, ACROSS), encoding="utf-8")
+            print(task.name, flush=True)
 
 
-def walk(task: Task, size: str, out: Path | None) -> None:
-    """Do one task in a terminal of this size, and keep its screen."""
+def walk(task: Task, size: str) -> Shot:
+    """Do one task in a terminal of this size, and return its screen."""
     width, height = map(int, size.split("x"))
     with tempfile.TemporaryDirectory(prefix="you-", ignore_cleanup_errors=True) as name:
         folder, home = Path(name) / "laguna-tui", Path(name) / "home"
         home.mkdir()
-        subprocess.run(["git", "clone", "-q", "--shared", TOP, folder], check=True)
+        subprocess.run(["git", "clone", "-q", "--shared", "--no-checkout", TOP, folder], check=True)
+        # The pictures have the words that are asked for in them.
+        subprocess.run(["git", "sparse-checkout", "set", "--no-cone", "/*", f"!{PICTURES}"], cwd=folder, check=True)
+        subprocess.run(["git", "checkout", "-q"], cwd=folder, check=True)
         command = [sys.executable, "-m", "laguna_tui"]
         if task.script:
             command = [sys.executable, "-m", "tests.first_minutes.agent", task.script, str(folder)]
@@ -55,12 +69,7 @@ def walk(task: Task, size: str, out: Path | None) -> None:
                 terminal.settle()
             except TimeoutError as error:
                 print(f"{task.name} at {size}: {error}", file=sys.stderr)
-            if out is None:
-                print(f"== {task.name} at {size}: {task.want}\n{terminal.text()}", flush=True)
-                return
-            out.mkdir(parents=True, exist_ok=True)
-            (out / f"{task.name}.svg").write_text(terminal.picture(), encoding="utf-8")
-            print(f"{task.name} at {size}", flush=True)
+            return Shot(width, height, terminal.screen())
 
 
 def environment(home: Path) -> dict[str, str]:

@@ -125,5 +125,5 @@ TASKS = (
           presses("Escape", "Escape")]),
     Task("resume", "find an earlier session", [sees(READY), asks("where is StreamParser defined?"), presses("C-s")]),
     Task("model", "choose a better model", [sees(READY), presses("F8"), sees("Licence")]),
-    Task("speed", "see how fast it is", [sees(READY), asks(RENAME), presses("y", "F2", "F4")]),
+    Task("speed", "see how fast it is", [sees(READY), asks(RENAME), presses("y", "F4", "Escape", "F2")]),
 )  # fmt: skip

@@ -6,6 +6,7 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
 from pathlib import Path
@@ -32,8 +33,8 @@ ASKING = "waiting for you"
 LEAVING_S = 20
 """How long the app may take to end when its terminal is closed."""
 
-_CELL_W, _CELL_H, _FONT = 8.4, 18, 14
-_INK, _PAPER = "#d0d0d0", "#121212"
+_CELL_W, _CELL_H, _FONT, _GAP = 8, 18, 13, 24
+_INK, _PAPER, _TABLE = "#d0d0d0", "#121212", "#3a3a3a"
 
 
 class Terminal:
@@ -97,19 +98,9 @@ class Terminal:
                 seen, since = now, time.monotonic()
             time.sleep(0.1)
 
-    def picture(self) -> str:
-        """Return the screen as an SVG, in its colours."""
-        rows = [Text.from_ansi(line) for line in self._tmux("capture-pane", "-p", "-e").split("\n")[: self.height]]
-        width, height = self.width * _CELL_W, self.height * _CELL_H + 6
-        parts = [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" width="{width:.0f}" '
-            f'font-family="Menlo,Consolas,DejaVu Sans Mono,monospace" font-size="{_FONT}">',
-            "<style>text{white-space:pre}</style>",
-            f'<rect width="100%" height="100%" fill="{_PAPER}"/>',
-        ]
-        for row, line in enumerate(rows):
-            parts += _drawn(line, row)
-        return "\n".join([*parts, "</svg>\n"])
+    def screen(self) -> list[Text]:
+        """Return the rows of the screen in their colours."""
+        return [Text.from_ansi(line) for line in self._tmux("capture-pane", "-p", "-e").split("\n")[: self.height]]
 
     def _tmux(self, *arguments: str) -> str:
         done = subprocess.run(
@@ -118,6 +109,41 @@ class Terminal:
         if done.returncode and arguments[0] != "kill-server":
             raise RuntimeError(f"tmux {arguments[0]}: {done.stderr.strip()}")
         return done.stdout
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """A screen of some size, in cells."""
+
+    width: int
+    height: int
+    rows: Sequence[Text]
+
+
+def picture(shots: Sequence[Shot], across: int) -> str:
+    """Return the screens as one SVG, side by side where these fit into `across` cells, else below each other."""
+    placed: list[str] = []
+    x = y = _GAP
+    right = bottom = 0
+    for shot in shots:
+        width, height = shot.width * _CELL_W, shot.height * _CELL_H + 6
+        if x > _GAP and x + width > across * _CELL_W + _GAP:
+            x, y = _GAP, bottom + _GAP
+        drawn = [part for row, line in enumerate(shot.rows) for part in _drawn(line, row)]
+        box = f'<rect width="{width}" height="{height}" fill="{_PAPER}"/>'
+        placed += [f'<g transform="translate({x} {y})">', box, *drawn, "</g>"]
+        right, bottom = max(right, x + width), max(bottom, y + height)
+        x += width + _GAP
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {right + _GAP} {bottom + _GAP}" '
+            f'font-family="Menlo,Consolas,DejaVu Sans Mono,monospace" font-size="{_FONT}" fill="{_INK}">',
+            "<style>text{white-space:pre}</style>",
+            f'<rect width="100%" height="100%" fill="{_TABLE}"/>',
+            *placed,
+            "</svg>\n",
+        ]
+    )
 
 
 def _drawn(line: Text, row: int) -> list[str]:
@@ -130,13 +156,14 @@ def _drawn(line: Text, row: int) -> list[str]:
         ink, paper = _colours(style)
         x, y = column * _CELL_W, row * _CELL_H
         if paper != _PAPER:
-            boxes.append(f'<rect x="{x:.1f}" y="{y}" width="{width * _CELL_W:.1f}" height="{_CELL_H}" fill="{paper}"/>')
+            boxes.append(f'<rect x="{x}" y="{y}" width="{width * _CELL_W}" height="{_CELL_H}" fill="{paper}"/>')
         words = text.strip()
         if words:
             x += Text(text[: len(text) - len(text.lstrip())]).cell_len * _CELL_W
             bold = ' font-weight="bold"' if style.bold else ""
-            length = f' textLength="{Text(words).cell_len * _CELL_W:.1f}"'
-            parts.append(f'<text x="{x:.1f}" y="{y + _FONT}" fill="{ink}"{bold}{length}>{escape(words)}</text>')
+            colour = f' fill="{ink}"' if ink != _INK else ""
+            length = f' textLength="{Text(words).cell_len * _CELL_W}"'
+            parts.append(f'<text x="{x}" y="{y + _FONT}"{colour}{bold}{length}>{escape(words)}</text>')
         column += width
     return boxes + parts
 

@@ -8,7 +8,7 @@ from laguna_tui.base.permission_request import CallProposal, CommandProposal, Pe
 from laguna_tui.base.review_text import head_and_tail
 from laguna_tui.base.units import plural
 from laguna_tui.tui.event_sanitizer import safe_path
-from laguna_tui.tui.text_lines import MUTED, StyledText, TextLine, TextRun, cells, crop, wrap
+from laguna_tui.tui.text_lines import MIN_WIDTH, MUTED, StyledText, TextLine, TextRun, cells, crop, crop_front, wrap
 from laguna_tui.tui.transcript.request_entries import PANEL_ROWS, ChangeEntry, RequestEntry, proposal_lines
 from laguna_tui.tui.transcript.step_entries import spent
 
@@ -125,7 +125,7 @@ def question_about(entry: RequestEntry, request: PermissionRequest, width: int, 
     title, subject = _title(entry, proposal)
     destructive = bool(request.destructive)
     title = f"{_DESTRUCTIVE}: {title[0].lower()}{title[1:]}" if destructive else title
-    facts = (*_what(entry, proposal, width), *_warnings(request), *_about(proposal), *_why(request))
+    facts = (*_what(entry, proposal, width), *_warnings(request), *_about(proposal, width), *_why(request))
     return Question(title, subject, facts, tuple(choices), destructive=destructive)
 
 
@@ -171,9 +171,12 @@ def _warnings(request: PermissionRequest) -> Iterator[Fact]:
             yield Fact(((f"! {sentence}", style),), 3)
 
 
-def _about(proposal: Proposal) -> Iterator[Fact]:
+def _about(proposal: Proposal, width: int) -> Iterator[Fact]:
+    """Return where a command runs and how long, in one row, of a long path the end."""
     if isinstance(proposal, CommandProposal):
-        yield Fact(((f"in {safe_path(proposal.folder)}{_limit(proposal)}", MUTED),), 1, detail=True)
+        limit = _limit(proposal)
+        folder = crop_front(safe_path(proposal.folder), max(MIN_WIDTH, width - cells(f"in {limit}")))
+        yield Fact(((f"in {folder}{limit}", MUTED),), 1, detail=True)
 
 
 def _limit(proposal: CommandProposal) -> str:

@@ -294,7 +294,7 @@ class SessionsController(Controller):
     def _set_open(self, session: SessionSummary | None) -> None:
         """Show which session is open, and report it to the parent."""
         self._title = " ".join(sanitize_line(session.title).split()) if session is not None else ""
-        self._app.update_status(title=self._title)
+        self._app.update_status(title=self._title if session is not None and session.turns else "")
         if self._report is not None:
             self._report.session_saved(session.id if session is not None else "", self._title)
 

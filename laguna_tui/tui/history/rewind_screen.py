@@ -132,13 +132,13 @@ def changed(point: UndoPoint, room: int) -> str:
 
 
 def cost_words(plan: UndoPlan, cost: RewindCost | None) -> str:
-    """Return what going back restores, reads again and changes, raw."""
+    """Return how long going back takes, what is cached, and which files change, raw."""
     said: list[str] = []
-    if cost is not None and cost.restored:
-        said.append(f"restores {cost.restored:,} tokens in {duration(cost.restore_s)}")
-    if cost is not None and cost.recomputed:
-        about = f", about {duration(cost.recompute_s)}" if cost.recompute_s is not None else ""
-        said.append(f"reads {cost.recomputed:,} again{about}")
+    if cost is not None and (tokens := cost.restored + cost.recomputed):
+        # Before anything was measured, the time is unknown unless nothing is read again.
+        seconds = 0.0 if not cost.recomputed else cost.recompute_s
+        about = f"about {duration(cost.restore_s + seconds)}, " if seconds is not None else ""
+        said.append(f"{about}{cost.restored:,} of {tokens:,} tokens cached")
     for files, what in ((plan.files, "restored"), (plan.conflicts, "changed since: you will be asked")):
         count = sum(not file.is_folder for file in files)
         if count:

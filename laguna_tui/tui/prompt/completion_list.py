@@ -92,7 +92,8 @@ class CompletionList(Widget):
         first = self._first()
         shown = self.found[first : first + max(1, self.size.height)]
         room = self.size.width - cells(_MARK) - 2
-        column = min(max(cells(sanitize_line(one.label)) for one in shown), room) if shown else 0
+        labels = [cells(sanitize_line(one.label)) for one in shown if one.detail]
+        column = min(max(labels, default=0), room * 2 // 3)
         lines = [_row(one, column, room, marked=first + row == self.at) for row, one in enumerate(shown)]
         return Content("\n").join(Content.assemble(*parts) for parts in lines)
 
@@ -103,9 +104,9 @@ class CompletionList(Widget):
 
 
 def _row(completion: Completion, column: int, room: int, *, marked: bool) -> list[StyledText]:
-    """Return a completion in two columns: its label, cropped at the start, and its details."""
-    label = crop_front(sanitize_line(completion.label), column)
+    """Return a completion in two columns: its label, cropped at the start, and its details, if it has any."""
+    label = crop_front(sanitize_line(completion.label), column if completion.detail else room)
     detail = crop(sanitize_line(completion.detail), room - column - 2)
-    blank = " " * (column - cells(label) + 2)
+    blank = " " * max(0, column - cells(label) + 2)
     tone = "bold $primary" if marked else "$foreground"
     return [(f" {_MARK if marked else _NO_MARK}", "$primary"), (label, tone), (blank + detail, MUTED)]

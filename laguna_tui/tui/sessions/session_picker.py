@@ -36,9 +36,9 @@ _LOCKED = "Open in another window: continue there, or fork it with Ctrl+F."
 _CURRENT = "This session is already open."
 _HINTS = (
     "Enter resume · Tab {other} · Ctrl+R rename · Ctrl+F fork · Ctrl+E export · Ctrl+D delete · Esc",
-    "Enter · Tab {other} · Ctrl+R renames, F forks, E exports, D deletes",
-    "Enter · Tab {other} · F1 keys",
-    "Enter · Tab · F1 keys",
+    "Enter resume · Tab {other} · Ctrl+ R rename, F fork, E export, D delete",
+    "Enter resume · Tab {other} · F1 keys",
+    "Enter resume · Tab · F1 keys",
 )
 
 

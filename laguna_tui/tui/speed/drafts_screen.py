@@ -18,7 +18,7 @@ from laguna_tui.tui.speed.speed_panel import one_line
 from laguna_tui.tui.text_lines import MUTED, StyledText
 
 _REJECTED_NOTE = (
-    "\nRejected drafts cost time and never change the answer. If most are rejected, F6 turns drafting off.\n\n"
+    "\nRejected drafts cost time and never change the answer. If most are rejected: /speculation turns it off.\n\n"
 )
 NOTHING = "No round of speculative decoding yet. Ask something; when nothing is drafted, /speed says why."
 _INDENT = "     "

@@ -176,7 +176,7 @@ _NOTICED = 1.05
 def advice(speed: Speed) -> tuple[str, str]:
     """Return what the numbers mean and what to do about them, in a sentence and a short form."""
     if speed.mode is Speculation.OFF:
-        return "Speculation is off, so every token takes a pass of the model. F6 turns it on.", "Off: F6 turns it on."
+        return "Speculation is off: one token at a time. /speculation turns it on.", "Off: /speculation."
     if not speed.rounds:
         nothing = speed.reason or "Nothing is measured yet: ask something."
         return nothing, nothing
@@ -187,7 +187,7 @@ def advice(speed: Speed) -> tuple[str, str]:
     if speed.gain > _NOTICED:
         times = f"{speed.gain:.1f}×"
         return f"Drafts make this answer {times} as fast. Nothing to do; /drafts shows them.", f"{times} as fast: fine."
-    return "Drafts save no time in this answer. If it stays so, F6 turns them off.", "No gain: F6 turns drafts off."
+    return "Drafts do not save time now. If it stays so, /speculation turns them off.", "No gain: /speculation ends it."
 
 
 def gain_style(gain: float) -> str:

@@ -166,7 +166,7 @@ class ToolCallEntry(HeadlineEntry):
             return ()
         lines = self._live.lines[-LIVE_ROWS:]
         hidden = len(self._live.lines) - len(lines) + self._live.dropped
-        more = bar(f"… {hidden:,} {plural(hidden, 'line')} above: Ctrl+O", width, "muted") if hidden else []
+        more = bar(f"… {hidden:,} {plural(hidden, 'line')} above: /expand", width, "muted") if hidden else []
         # Of a long line only the end shows, so that the rows that come do not push the screen about.
         return [*more, *(_last(line, min(width, MAX_PROSE)) for line in lines)]
 
@@ -204,7 +204,7 @@ class CommandEntry(ToolCallEntry):
 
     def headline(self, width: int) -> TextRuns:
         summary = self._summary()
-        call = crop(self.call, max(width - cells(summary) - 4, width // 2))
+        call = crop(self.call, max(width - cells(summary) - 4, width // 2 - 2))
         tone = "muted" if self._tone() == "tool" else self._tone()
         return (*self._call_runs(call), TextRun(crop(f"  {summary}", width - cells(call) - 2), tone))
 

@@ -127,7 +127,7 @@ def test_fork_needs_a_session(place, words):
     with pytest.raises(UserError) as error:
         chosen(*words)
     assert str(error.value) == (
-        "--fork copies a session: add --resume SESSION or -c; in the list of sessions, press Ctrl+F on the one to copy"
+        "--fork copies a session: add --resume SESSION or -c; in the list of sessions, fork the one to copy"
     )
 
 

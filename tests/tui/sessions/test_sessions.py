@@ -251,13 +251,13 @@ async def test_a_session_that_cannot_be_resumed_leaves_everything_as_it_was():
         assert transcript(app).count("Hello.") == 2
 
 
-async def test_of_a_session_that_is_open_elsewhere_it_says_by_which_keys_a_copy_is_opened():
+async def test_of_a_session_that_is_open_elsewhere_it_says_where_a_copy_is_opened():
     found = sessions()
     found.resume_error = SessionLockedError(FIX.id)
     async with chatting(found) as (app, pilot):
         await picking(app, pilot)
         await pilot.press("enter")
-        await until(pilot, lambda: "Ctrl+S, then Ctrl+F" in transcript(app))
+        await until(pilot, lambda: "or open a copy of it in the list of /resume" in transcript(app))
         assert "--fork" not in transcript(app)
 
 

@@ -86,7 +86,7 @@ async def test_the_panel_says_why_nothing_is_drafted() -> None:
         assert "off: would cost 12 % here" in screen(app)
         await pilot.press("f6")
         await until(pilot, lambda: app.speed.tracker.mode is Speculation.OFF)
-        assert "Speculation is off, so every token takes a pass of the model. F6 turns it on." in screen(app)
+        assert "Speculation is off: one token at a time. /speculation turns it on." in screen(app)
 
 
 @pytest.mark.parametrize("speed", [Speed(), FULL], ids=["nothing yet", "everything"])

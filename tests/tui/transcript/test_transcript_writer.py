@@ -275,7 +275,7 @@ def test_the_last_lines_of_a_running_command_show_and_fold_when_it_is_done() -> 
     chat.hear(shell(), *progress("a\nb\nc\n", "d\ne\nf\ng\nh"))
     assert chat.rows()[1:] == [
         "$ make  running …",
-        "│ … 2 lines above: Ctrl+O",
+        "│ … 2 lines above: /expand",
         *[f"│ {letter}" for letter in "cdefgh"],
     ]
     chat.hear(ran("a\nb\n"))

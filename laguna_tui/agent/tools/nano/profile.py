@@ -16,7 +16,7 @@ from laguna_tui.agent.tools.nano.rename import make_rename
 from laguna_tui.agent.tools.nano.routes import route
 from laguna_tui.repo.edits.edit_files import EditDialect
 
-LOOKS_UP = "this model cannot read whole files; it looks up what you mention"
+LOOKS_UP = "this model is too small to read files; it looks them up"
 DIALECT = EditDialect(
     # It repeats a definition on one line, however many it is written on,
     additions=True,

@@ -63,5 +63,5 @@ def test_a_look_alike_of_a_known_program_is_not_allowed_for_good() -> None:
 
 def test_a_request_that_says_what_for_is_asked_with_that():
     assert question(command("ruff check .")).why == "Commands need approval in ask mode."
-    linting = replace(command("ruff check ."), why="ruff is this project's own linter.")
-    assert question(linting).why == "ruff is this project's own linter."
+    linting = replace(command("ruff check ."), why="The project's own linter.")
+    assert question(linting).why == "The project's own linter."
