@@ -36,7 +36,7 @@ _LOCKED = "Open in another window: continue there, or fork it with Ctrl+F."
 _CURRENT = "This session is already open."
 _HINTS = (
     "Enter resume · Tab {other} · Ctrl+R rename · Ctrl+F fork · Ctrl+E export · Ctrl+D delete · Esc",
-    "Enter resume · Tab {other} · Ctrl+ R rename, F fork, E export, D delete",
+    "Enter resume · Tab {other} · Ctrl+R rename, F fork, E export, D delete",
     "Enter resume · Tab {other} · F1 keys",
     "Enter resume · Tab · F1 keys",
 )

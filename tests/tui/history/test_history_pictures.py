@@ -56,6 +56,6 @@ def test_a_screen(snap_compare, name: str, size: tuple[int, int]) -> None:
         pilot.app.push_screen(shown)
         await until(pilot, lambda: pilot.app.screen is shown and "reading …" not in screen(pilot.app))
         if name == "rewind":
-            await until(pilot, lambda: "38,100 tokens" in screen(pilot.app))
+            await until(pilot, lambda: "50,500 tokens" in screen(pilot.app))
 
     assert snap_compare(still(story()), terminal_size=size, run_before=opened)
