@@ -2,8 +2,8 @@
 
     python -m tests.first_minutes [TASK ...] [--size 80x24] [--out FOLDER]
 
-Needs tmux and git. Each walk begins in an unchanged clone of this repository, with a new home folder. `screens/TASK.svg`
-gets its screens of all sizes; `--text` prints them instead.
+Needs tmux and git. Each walk begins in an unchanged clone of this repository, with a new home folder.
+`screens/TASK.svg` gets its screens of all sizes; `--text` prints them instead.
 """
 
 import argparse

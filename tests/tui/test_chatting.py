@@ -495,6 +495,9 @@ async def test_the_palette_knows_our_commands(chat) -> None:
 async def test_the_chat_is_exported_into_the_state_folder(chat, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path / "project")
     async with running(chat("It is **done**."), state_dir=tmp_path / "state") as (app, pilot):
+        await ask(app, pilot, "/export")
+        nothing = "There is nothing to export yet: send a message first."
+        await until(pilot, lambda: nothing in [each.message for each in app._notifications])
         await ask(app, pilot, "q")
         await ask(app, pilot, "/export")
         await until(pilot, lambda: list(tmp_path.glob("state/exports/laguna-chat-*.md")))

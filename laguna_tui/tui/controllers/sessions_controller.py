@@ -135,6 +135,10 @@ class SessionsController(Controller):
         self._app.run_worker(self._export_to(session, ""))
 
     async def _export_to(self, session: str, target: str) -> None:
+        shown = "" if session else chat_text(self._app.document, "laguna-tui")
+        if not session and not shown:
+            notify(self._app, "There is nothing to export yet: send a message first.")
+            return
         path = await self._try(partial(self._target, target))
         if path is None:
             return
@@ -144,7 +148,6 @@ class SessionsController(Controller):
 
             if not await self._app.push_screen_wait(ReplaceQuestion(path)):
                 return
-        shown = "" if session else chat_text(self._app.document, "laguna-tui")
 
         def write() -> Path:
             from laguna_tui.store.session_export import ExportForm

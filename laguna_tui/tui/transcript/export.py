@@ -26,11 +26,12 @@ def write_chat(document: TranscriptDocument, folder: Path, when: time.struct_tim
 
 
 def chat_text(document: TranscriptDocument, title: str) -> str:
-    """Return the whole chat as Markdown, without secrets."""
+    """Return the whole chat as Markdown, without secrets; empty if there is nothing in it."""
     # Needed for a file only, and its patterns take time to compile.
     from laguna_tui.store.session_export import to_markdown
 
-    return to_markdown(SessionTranscript(title, "", "", "", 0.0, tuple(_parts(document))))
+    parts = tuple(_parts(document))
+    return to_markdown(SessionTranscript(title, "", "", "", 0.0, parts)) if parts else ""
 
 
 def _parts(document: TranscriptDocument) -> Iterator[TranscriptPart]:
