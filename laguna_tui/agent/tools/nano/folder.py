@@ -148,7 +148,7 @@ class FolderIndex:
         letters = folded(written)
         same = spellings.same(letters)
         if same or not slips or len(letters) < _ONE_SLIP:
-            return self._preferred(same)
+            return self._preferred(same, written)
         allowed = 2 if len(letters) >= _TWO_SLIPS else 1
         # Of a text with so few slips, one of its pieces is whole.
         size = max(len(letters) // (allowed + 2), 1)
@@ -159,7 +159,7 @@ class FolderIndex:
             if abs(len(other) - len(letters)) <= allowed and _is_slip(parts(written), parts(name)):
                 near.setdefault(_slips(letters, other, allowed), []).append(name)
         least = min(near, default=allowed + 1)
-        return self._preferred(near[least]) if least <= allowed else []
+        return self._preferred(near[least], written) if least <= allowed else []
 
     def similar(self, written: str) -> list[SymbolMatch]:
         """Return definitions that share a word of four letters or more with a name that nothing has."""
@@ -167,9 +167,12 @@ class FolderIndex:
         names = [name for name in self._codebase.spellings.containing(words) if not set(words).isdisjoint(parts(name))]
         return [d for d in self._shown(self._codebase.named(names[:_RANKED])) if not is_test(d.path)]
 
-    def _preferred(self, names: Iterable[str]) -> list[str]:
-        """Return names, those defined outside of tests first."""
-        order = {d.name: (is_test(d.path), d.path) for d in reversed(self._codebase.named(list(names)))}
+    def _preferred(self, names: Iterable[str], written: str) -> list[str]:
+        """Return names: those defined outside of tests first, then those that begin as the user wrote it."""
+        order = {
+            d.name: (is_test(d.path), d.name[:1] != written[:1], d.path)
+            for d in reversed(self._codebase.named(list(names)))
+        }
         return sorted(order, key=lambda name: (order[name], name))
 
     # -- types

@@ -14,7 +14,7 @@ from laguna_tui.agent.tools.base.tool import ToolServices
 from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.events import Notice
 from laguna_tui.base.paths import escaped
-from laguna_tui.base.units import plural
+from laguna_tui.base.units import plural, some_of
 from laguna_tui.repo.files.text_files import split_lines
 from laguna_tui.repo.files.walk import FileListing
 from laguna_tui.repo.syntax.analysis import analyse, file_outline
@@ -80,6 +80,5 @@ def _still_used(hits: Sequence[Hit], old: str, new: str) -> str:
     paths = list(dict.fromkeys(escaped(hit.path) for hit in hits))
     if not paths:
         return ""
-    named = ", ".join(paths[:_NAMED]) + (", …" if len(paths) > _NAMED else "")
     files = plural(len(paths), "file")
-    return STILL_USED.format(old=old, new=new, count=len(paths), files=files, named=named)
+    return STILL_USED.format(old=old, new=new, count=len(paths), files=files, named=some_of(paths, _NAMED))

@@ -81,6 +81,10 @@ ANSWERS = {
         "Nothing is called `giftcart` here; the nearest name is `GiftCart`.\n"
         "Defined here:\n1. `GiftCart shop/cart.py:19` `class GiftCart(Cart):`"
     ),
+    "where is drawcart": (
+        "Nothing is called `drawcart` here; the nearest name is `drawCart`.\n"
+        "Defined here:\n1. `drawCart web/cart.js:1` `export function drawCart(cart, {animate = true} = {})`"
+    ),
     "what does Cart take": f"Defined here:\n1. {CART}\n\nIts constructor:\n2. {CONSTRUCTOR}",
     "what do I pass to GiftCart?": (
         "Defined here:\n1. `GiftCart shop/cart.py:19` `class GiftCart(Cart):`\n\n"
