@@ -99,6 +99,7 @@ def command_parser(words: Sequence[str] | None = None) -> SuggestingParser:
     """
     parser = SuggestingParser(
         prog="laguna-tui",
+        usage="%(prog)s [OPTIONS] [COMMAND | TEXT]",
         description="A terminal coding assistant with the model inside it. Without a command, it opens the TUI."
         ' Text that contains a space or follows -- is its first message: laguna-tui "what does this do?"',
     )
@@ -113,7 +114,7 @@ def command_parser(words: Sequence[str] | None = None) -> SuggestingParser:
 
         add_session_options(parser)
     base: argparse.ArgumentParser = parser
-    commands = base.add_subparsers(title="commands", metavar="COMMAND")
+    commands = base.add_subparsers(title="commands", metavar="COMMAND", prog=parser.prog)
     for name, summary in COMMANDS.items():
         command = commands.add_parser(name, help=summary)
         if words is None or name in words:
