@@ -2,13 +2,12 @@
 
 import argparse
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
 from laguna_engine.config import KvType
-from laguna_engine.errors import EngineError
-from laguna_engine.fit.decode_speed import DeviceRate, expected_rate, measured_rates
+from laguna_engine.fit.decode_speed import measured_rates
 from laguna_engine.fit.devices import Machine
 from laguna_engine.fit.plan import FitCell, Plan
 from laguna_engine.fit.plan_search import PlanConstraints, Priority
@@ -17,6 +16,7 @@ from laguna_tui.base.errors import UserError
 from laguna_tui.base.paths import state_dir
 from laguna_tui.base.schema import declarations
 from laguna_tui.base.settings import Settings, load_settings
+from laguna_tui.base.units import size
 from laguna_tui.cli.arguments import add_inherited, add_json
 from laguna_tui.cli.console import print_json, say
 from laguna_tui.models.catalogue import load_catalogue
@@ -25,12 +25,11 @@ from laguna_tui.models.fit import (
     NARROWEST,
     WIDEST,
     FitReport,
+    ModelVerdict,
     described_machine,
     fit_report,
     machine_title,
-    model_to_fit,
-    plan_in_words,
-    plan_or_refusal,
+    model_verdict,
     report_lines,
     wrapped,
 )
@@ -108,42 +107,38 @@ def _width() -> int:
 
 def _all(catalogue: Mapping[str, ModelEntry], machine: Machine, constraints: PlanConstraints, as_json: bool) -> int:
     """Report every model, a line each."""
-    width = _width()
-    rates = measured_rates(machine)
-    found = {
-        name: _verdict(name, catalogue, machine, constraints, rates)
+    width, settings, rates = _width(), load_settings(), measured_rates(machine)
+    found = [
+        model_verdict(name, catalogue, settings, machine, rates, constraints)
         for name, e in catalogue.items()
         if e.kind is ModelKind.TARGET
-    }
+    ]
     if as_json:
-        plans = {
-            name: {"plan": plan and _plan_json(plan), "expected_tokens_per_second": rate, "refused": why}
-            for name, (plan, rate, why) in found.items()
-        }
+        plans = {each.entry.name: _verdict_json(each) for each in found}
         print_json({"machine": _machine_json(machine), "models": plans})
     else:
-        lines = [
-            f"{name}: {why if plan is None else plan_in_words(plan, rate)}" for name, (plan, rate, why) in found.items()
-        ]
-        head = f"Models on {machine_title(machine)}: {machine.description}."
-        say(line for text in (head, *lines) for line in wrapped(text, width))
-    return 0 if any(plan is not None for plan, _, _ in found.values()) else 1
+        say(wrapped(f"Models on {machine_title(machine)}: {machine.description}.", width))
+        say(line for each in found for line in _verdict_lines(each, width))
+    return 0 if any(each.plan is not None for each in found) else 1
 
 
-def _verdict(
-    name: str,
-    catalogue: Mapping[str, ModelEntry],
-    machine: Machine,
-    constraints: PlanConstraints,
-    rates: Mapping[str, DeviceRate],
-) -> tuple[Plan | None, float | None, str]:
-    """Return the plan, the expected tokens per second, and why there is no plan."""
-    try:
-        model = model_to_fit(name, catalogue, load_settings())
-        plan, refusal = plan_or_refusal(model, machine, constraints)
-    except (UserError, EngineError) as error:
-        return None, None, str(error)
-    return plan, None if plan is None else expected_rate(model.shape, plan, rates), refusal
+def _verdict_lines(found: ModelVerdict, width: int) -> Iterator[str]:
+    entry = found.entry
+    about = ", ".join(filter(None, (entry.design, size(entry.size) if entry.size else "", entry.license)))
+    yield from wrapped(f"{entry.name}: {about}" if about else entry.name, width)
+    yield from (f"  {line}" for line in wrapped(found.words, width - 2))
+
+
+def _verdict_json(found: ModelVerdict) -> dict[str, Any]:
+    return {
+        "plan": found.plan and _plan_json(found.plan),
+        "expected_tokens_per_second": found.rate,
+        "measured": found.measured,
+        "design": found.entry.design,
+        "size": found.entry.size,
+        "license": found.entry.license,
+        "refused": found.refusal,
+    }
 
 
 def _as_json(found: FitReport) -> dict[str, Any]:
@@ -154,6 +149,7 @@ def _as_json(found: FitReport) -> dict[str, Any]:
         "machine": _machine_json(found.machine),
         "plan": found.plan and _plan_json(found.plan),
         "expected_tokens_per_second": found.rate,
+        "measured": found.measured,
         "refused": found.refusal,
         "table": [_cell_json(cell) for row in found.rows for cell in row],
     }

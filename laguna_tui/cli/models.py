@@ -7,9 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from laguna_engine.fit.decode_speed import known_rates
+from laguna_engine.fit.devices import read_machine
+from laguna_engine.native.verdicts import verdicts
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.exit_codes import ExitCode
 from laguna_tui.base.network import Network, OfflineError
+from laguna_tui.base.paths import state_dir
 from laguna_tui.base.progress import ProgressLine
 from laguna_tui.base.settings import load_settings
 from laguna_tui.base.units import size
@@ -20,9 +24,11 @@ from laguna_tui.models.catalogue import load_catalogue, named_entry
 from laguna_tui.models.download import Download, DownloadOutcome, with_drafters
 from laguna_tui.models.download_errors import DownloadError
 from laguna_tui.models.entry import ModelEntry, ModelKind, companions
+from laguna_tui.models.fit import model_verdict
 from laguna_tui.models.hub import Hub
 from laguna_tui.models.store import Store, header_mismatches
 from laguna_tui.session.model_list import list_others
+from laguna_tui.session.model_options import VERDICTS
 
 _EPILOG = "exit codes: 0 done, 1 failed or not downloaded, 2 wrong usage, 130 interrupted (run it again to resume)"
 
@@ -64,13 +70,19 @@ def _add(
 
 def _list(arguments: argparse.Namespace) -> int:
     """List every model in the catalogue, and what of it is on this machine."""
-    store = Store()
-    found = [(entry, store.status(entry)) for entry in load_catalogue().values()]
+    catalogue, store = load_catalogue(), Store()
+    found = [(entry, store.status(entry)) for entry in catalogue.values()]
+    verdicts.store_in(state_dir() / VERDICTS)
+    machine, settings = read_machine(), load_settings()
+    targets = (name for name, entry in catalogue.items() if entry.kind is ModelKind.TARGET)
+    speeds = {name: model_verdict(name, catalogue, settings, machine, known_rates(machine)) for name in targets}
     if arguments.json:
-        rows = [models_output.record(entry, status) for entry, status in found]
+        rates = {name: {"tokens_per_second": each.rate, "measured": each.measured} for name, each in speeds.items()}
+        rows = [models_output.record(entry, status) | rates.get(entry.name, {}) for entry, status in found]
         print_json({"folder": str(store.folder), "models": rows}, indent=2)
     else:
-        say(models_output.model_table(found))
+        say(models_output.model_table(found, {name: models_output.speed_cell(each) for name, each in speeds.items()}))
+        say(["~ is an estimate for this machine until the model has answered; more with: laguna-tui fit"])
         say([f"downloaded models are in {store.folder}"])
     return 0
 
@@ -99,6 +111,10 @@ def _info(arguments: argparse.Namespace) -> int:
     row = models_output.full_record(
         entry, status, goes_with, header_mismatches(entry, status.path) if status.path else ()
     )
+    first = status.files[0].name if status.files else ""
+    downloaded = store.record(entry.source, first) if entry.source is not None else None
+    if downloaded is not None:
+        row["downloaded"] = {"commit": downloaded.commit, downloaded.etag.kind: downloaded.etag.value}
     if arguments.json:
         print_json(row, indent=2)
     else:

@@ -2,19 +2,21 @@
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from laguna_tui.base.progress import ProgressLine
 from laguna_tui.base.text import sanitize_line
-from laguna_tui.base.units import size
+from laguna_tui.base.units import rate, size
 from laguna_tui.cli.console import print_json, table
 from laguna_tui.models.download_progress import DownloadProgress, progress_text
 from laguna_tui.models.entry import ModelEntry, ModelKind
+from laguna_tui.models.fit import ModelVerdict
 from laguna_tui.models.store import ModelState, StoredModel, download_command
 
 _JSON_EVERY_S = 0.5
+_HUB_ALONE = "the hub's hash alone: nothing else vouches for it"
 _SENTENCES = ("defects", "doubts")
 
 
@@ -63,10 +65,14 @@ class DownloadView:
 
 def announced(entry: ModelEntry) -> str:
     """Return what will be downloaded: from where, how much, under which license."""
-    known = entry.source.size if entry.source else None
     where = f" from {entry.source.repository}" if entry.source else ""
-    parts = [f"{entry.title}{where}", size(known) if known else "", entry.license and f"license: {entry.license}"]
-    return ", ".join(filter(None, parts))
+    parts = [
+        f"{entry.title}{where}",
+        size(entry.size) if entry.size else "",
+        entry.license and f"license: {entry.license}",
+    ]
+    unpinned = f"; checked by {_HUB_ALONE}" if entry.source and not entry.source.pinned else ""
+    return ", ".join(filter(None, parts)) + unpinned
 
 
 def record(entry: ModelEntry, status: StoredModel) -> dict[str, Any]:
@@ -76,6 +82,7 @@ def record(entry: ModelEntry, status: StoredModel) -> dict[str, Any]:
         "name": entry.name,
         "title": entry.title,
         "kind": entry.kind,
+        "design": entry.design,
         "state": status.state,
         "path": str(status.path) if status.path else None,
         "bytes_have": status.bytes_have,
@@ -88,6 +95,9 @@ def record(entry: ModelEntry, status: StoredModel) -> dict[str, Any]:
         "revision": source.revision if source else None,
         "files": list(source.files) if source else [],
         "sha256": source.sha256 if source else None,
+        "checked_by": ("the hash in the catalogue" if source.pinned else _HUB_ALONE) if source else None,
+        "weights": entry.weights,
+        "trained_for": entry.trained_for,
     }
 
 
@@ -123,18 +133,27 @@ def full_record(
     }
 
 
-def model_table(found: Sequence[tuple[ModelEntry, StoredModel]]) -> Iterator[str]:
-    """Yield models as lines, in columns."""
-    return table([("NAME", "KIND", "HERE", "SIZE", "WHAT"), *(_cells(entry, status) for entry, status in found)])
+def model_table(found: Sequence[tuple[ModelEntry, StoredModel]], speeds: Mapping[str, str]) -> Iterator[str]:
+    """Yield models as lines, in columns. speeds: on this machine, by name."""
+    rows = [_cells(entry, status, speeds.get(entry.name, "")) for entry, status in found]
+    return table([("NAME", "KIND", "HERE", "SIZE", "SPEED", "WHAT"), *rows])
 
 
-def _cells(entry: ModelEntry, status: StoredModel) -> tuple[str, ...]:
+def _cells(entry: ModelEntry, status: StoredModel, speed: str) -> tuple[str, ...]:
     total, here = status.bytes_total, str(status.state)
     if status.state is ModelState.PARTIAL and total:
         here = f"{status.bytes_have / total:.0%}"
     elif status.state is ModelState.MISSING:
         here = "no" if entry.source else "not published"
-    return entry.name, str(entry.kind), here, size(total) if total else "?", entry.title
+    what = ", ".join(filter(None, (entry.title, entry.design)))
+    return entry.name, str(entry.kind), here, size(total) if total else "?", speed, what
+
+
+def speed_cell(found: ModelVerdict) -> str:
+    """Return the speed of a model on this machine in a few letters; an estimate begins with ~."""
+    if found.plan is None or found.plan.paged:
+        return "?" if found.unknown else "too large"
+    return "?" if found.rate is None else f"{'' if found.measured else '~'}{rate(found.rate)}"
 
 
 def record_lines(row: dict[str, Any]) -> Iterator[str]:

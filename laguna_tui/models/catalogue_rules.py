@@ -15,6 +15,7 @@ from laguna_tui.base.settings import Settings
 from laguna_tui.models.entry import ModelKind, ToolSet
 from laguna_tui.models.remote_entry import url_problem
 
+DESIGNS = ("dense", "mixture of experts", "hybrid")
 TEMPLATES = ("XS_2", "XS_2_1", "S_2_1")
 
 # Keys that identify a file: its location, its version, its content. A user who overrides one of them means another
@@ -24,6 +25,7 @@ IDENTITY = (("repository", "file", "files", "convert"), ("revision",), ("sha256"
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _REVISION = re.compile(r"[\w][\w./-]*")
+_WEIGHTS = re.compile(rf"{_REPOSITORY.pattern}(@[0-9a-f]{{40}})?")
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _CONTEXT_MOST = 1 << 24
@@ -71,6 +73,12 @@ RULES: Mapping[str, KeyRule] = {
     "sha256": KeyRule(str, "64 lower-case hex digits", lambda value: _SHA256.fullmatch(value) is not None),
     "size": KeyRule(int, "bytes, above 0", lambda value: value > 0),
     "convert": KeyRule(bool),
+    "design": KeyRule(str, f"one of {', '.join(DESIGNS)}", lambda value: value in DESIGNS),
+    "shape": KeyRule(dict, "keys with a whole number", lambda value: all(map(_width, value.values()))),
+    "weights": KeyRule(str, "OWNER/NAME, or OWNER/NAME@COMMIT", lambda value: _WEIGHTS.fullmatch(value) is not None),
+    "trained_for": KeyRule(
+        str, "OWNER/NAME, or OWNER/NAME@COMMIT", lambda value: _WEIGHTS.fullmatch(value) is not None
+    ),
     "belongs": KeyRule(list, "a list of names of targets", _texts),
     "template": KeyRule(str, f"one of {', '.join(TEMPLATES)}", lambda value: value in TEMPLATES),
     "thinking": KeyRule(bool),
@@ -93,7 +101,7 @@ SAMPLING = ("temperature", "top_k", "top_p", "min_p", "repeat_penalty")
 
 _KINDS = {str: "text", int: "a whole number", bool: "true or false", list: "a list", dict: "a table"}
 _REQUIRED_KEYS = ("title", "summary")
-_TARGET_KEYS = ("template", "thinking", "context", "sampling", "match")
+_TARGET_KEYS = ("thinking", "context", "sampling", "match")
 _REMOTE_KEYS = ("url",)
 
 
@@ -156,15 +164,22 @@ def _contradictions(table: Mapping[str, Any]) -> Iterator[str]:
         yield "sha256 is for a single file; use file, not files"
     if part_of(table.get("file", "")):
         yield from (f"{key} is for a single file; this model is in parts" for key in ("sha256", "size") if key in table)
-    if table.get("convert") and kind != ModelKind.DRAFTER:
-        yield f"convert = true is for drafters; this is a {kind}"
     if kind not in (ModelKind.TARGET, ModelKind.REMOTE):
         yield from (f"{key} is for models that answer; this is a {kind}" for key in ("tools", "turns") if key in table)
     yield from _endpoint_contradictions(table, kind)
-    if kind == ModelKind.TARGET and table.get("belongs"):
-        yield "belongs is for drafters and scorers: it names the targets they go with"
+    yield from _companion_contradictions(table, kind)
     if table.get("context", 0) > table.get("context_max", _CONTEXT_MOST):
         yield f"context = {table['context']}: the model was trained for context_max = {table['context_max']}"
+
+
+def _companion_contradictions(table: Mapping[str, Any], kind: object) -> Iterator[str]:
+    """Yield keys of a drafter or scorer in the entry of a target, or of another companion."""
+    if table.get("convert") and kind != ModelKind.DRAFTER:
+        yield f"convert = true is for drafters; this is a {kind}"
+    if "trained_for" in table and kind != ModelKind.DRAFTER:
+        yield f"trained_for is for drafters; this is a {kind}"
+    if kind == ModelKind.TARGET and table.get("belongs"):
+        yield "belongs is for drafters and scorers: it names the targets they go with"
 
 
 def _endpoint_contradictions(table: Mapping[str, Any], kind: object) -> Iterator[str]:
@@ -185,4 +200,8 @@ def _lower(value: list[str]) -> bool:
 
 
 def _fact(value: object) -> bool:
-    return isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool))
+    return isinstance(value, str) or _width(value)
+
+
+def _width(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

@@ -79,6 +79,11 @@ class HubSource:
         return tuple(found)
 
     @property
+    def pinned(self) -> bool:
+        """Whether the catalogue gives the file's hash; without it nothing but the hub vouches for the file."""
+        return self.sha256 is not None
+
+    @property
     def has_exact_names(self) -> bool:
         """Whether every file is given by its full name, without a pattern."""
         return not any(letter in pattern for pattern in self.files for letter in _WILD)
@@ -104,6 +109,10 @@ class ModelEntry:
         license: Its licence.
         context_max: Tokens of context it was trained for; 0 if unknown.
         facts: Values its header must have, by GGUF key without the architecture's name.
+        design: How its layers are built, in words; empty if unknown.
+        shape: What else is needed to compute its memory before a download, by GGUF key.
+        weights: "owner/name" of the weights that its file was made of, with "@commit" if known; empty if unknown.
+        trained_for: The same of the weights that a drafter was trained for.
         defects: Known defects of the published file, as sentences.
         belongs: Names of the targets it drafts or scores for.
         tools: Tools offered to a target.
@@ -128,6 +137,10 @@ class ModelEntry:
     license: str = ""
     context_max: int = 0
     facts: Mapping[str, int | str] = field(default_factory=dict)
+    design: str = ""
+    shape: Mapping[str, int] = field(default_factory=dict)
+    weights: str = ""
+    trained_for: str = ""
     defects: tuple[str, ...] = ()
     belongs: tuple[str, ...] = ()
     tools: ToolSet = ToolSet.FULL
@@ -135,6 +148,12 @@ class ModelEntry:
     url: str = ""
     served: str = ""
     key_variable: str = ""
+
+    @property
+    def size(self) -> int | None:
+        """Bytes to download: exact if pinned, else as published, rounded; None if unknown."""
+        pinned = self.source.size if self.source is not None else None
+        return pinned if pinned is not None else self.shape.get("file_size")
 
     @property
     def file(self) -> Path:

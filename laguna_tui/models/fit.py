@@ -5,8 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from laguna_engine.errors import EngineError
 from laguna_engine.fit import devices
-from laguna_engine.fit.decode_speed import expected_rate, measured_rates
+from laguna_engine.fit.decode_speed import DeviceRate, expected_rate, measured_rate, measured_rates
 from laguna_engine.fit.devices import Machine
 from laguna_engine.fit.explanation import amount, tokens
 from laguna_engine.fit.known_models import XS_DRAFTER, known_model
@@ -95,10 +96,10 @@ def _chat_format(target: header.Header) -> str:
 
 
 def _from_description(entry: ModelEntry, catalogue: Mapping[str, ModelEntry], settings: Settings) -> ModelToFit:
-    size = entry.source.size if entry.source is not None else None
-    shape = known_model(entry.title, entry.facts, entry.context_max or entry.context, size)
+    shape = known_model(entry.title, {**entry.facts, **entry.shape}, entry.context_max or entry.context, entry.size)
     if shape is None:
-        raise UserError(f"{entry.title}: too little is known about it before its download; give the path of its GGUF")
+        has = f"a file of {units.size(entry.size)}" if entry.size else "a file of unknown size"
+        raise UserError(f"{entry.title} has {has}; whether it runs here can be computed when it is downloaded")
     return ModelToFit(entry.title, None, shape, _described_drafter(entry, catalogue, settings))
 
 
@@ -128,7 +129,8 @@ class FitReport:
     """One model on one machine: its plan, or why there is none, and every context and cache.
 
     Attributes:
-        rate: Expected tokens per second, measured; None if unknown, as on a simulated machine.
+        rate: Tokens per second; None if unknown, as on a simulated machine.
+        measured: Whether the rate is that of answers given here, and not computed.
     """
 
     model: ModelToFit
@@ -137,6 +139,7 @@ class FitReport:
     refusal: str
     rows: list[list[FitCell]]
     rate: float | None = None
+    measured: bool = False
 
 
 def fit_report(
@@ -151,8 +154,118 @@ def fit_report(
     plan, refusal = plan_or_refusal(model, machine, constraints)
     wider = search_space(model.shape, model.drafter, machine, replace(constraints, context=None, kv=None))
     own = {plan.load.n_ctx} if plan is not None else set()
-    rate = None if plan is None else expected_rate(model.shape, plan, measured_rates(machine))
-    return FitReport(model, machine, plan, refusal, fit_table(wider, tuple(sorted({*TABLE_CONTEXTS, *own}))), rate)
+    table = fit_table(wider, tuple(sorted({*TABLE_CONTEXTS, *own})))
+    if plan is None:
+        return FitReport(model, machine, None, refusal, table)
+    return FitReport(model, machine, plan, "", table, *_speed(model, plan, machine, measured_rates(machine)))
+
+
+def _speed(
+    model: ModelToFit, plan: Plan, machine: Machine, rates: Mapping[str, DeviceRate]
+) -> tuple[float | None, bool]:
+    """Return the tokens per second, None if unknown, and whether they were measured in an answer."""
+    known = None if machine.name or model.file is None else measured_rate(model.file)
+    return (known, True) if known is not None else (expected_rate(model.shape, plan, rates), False)
+
+
+RECOMMENDED = "xs-2.1"
+SLOW = 8.0
+"""Tokens per second below which a model is not recommended: answers come slower than they are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelVerdict:
+    """Whether and how fast a model of the catalogue runs on a machine.
+
+    Attributes:
+        entry: The model.
+        plan: How it would be opened; None if it cannot be.
+        rate: Tokens per second; None if unknown, as on a simulated machine.
+        measured: Whether the rate is that of answers given here, and not computed.
+        refusal: Why there is no plan.
+        unknown: Whether there is no plan because too little is known about the model.
+    """
+
+    entry: ModelEntry
+    plan: Plan | None = None
+    rate: float | None = None
+    measured: bool = False
+    refusal: str = ""
+    unknown: bool = False
+
+    @property
+    def suits(self) -> bool:
+        """Whether it answers as fast as one reads; where that is unknown, whether it fits on the GPU."""
+        if self.plan is None or self.plan.paged:
+            return False
+        return self.plan.whole if self.rate is None else self.rate >= SLOW
+
+    @property
+    def slow(self) -> bool:
+        """Whether its answers would come slower than they are read; False if unknown."""
+        return self.plan is not None and (self.plan.paged or (self.rate is not None and self.rate < SLOW))
+
+    @property
+    def speed(self) -> str:
+        """The speed and whether it was measured; empty if unknown."""
+        return "" if self.rate is None else speed_text(self.rate, measured=self.measured)
+
+    @property
+    def words(self) -> str:
+        """How it would run, or why it cannot, in a few words."""
+        return self.refusal if self.plan is None else plan_in_words(self.plan, self.speed)
+
+
+_FREE = PlanConstraints()
+
+
+def speed_text(rate: float, *, measured: bool) -> str:
+    """Return a model's speed and where it is from."""
+    return f"{units.rate(rate)} measured" if measured else f"about {units.rate(rate)} (estimate)"
+
+
+def model_verdict(
+    name: str,
+    catalogue: Mapping[str, ModelEntry],
+    settings: Settings,
+    machine: Machine,
+    rates: Mapping[str, DeviceRate],
+    constraints: PlanConstraints = _FREE,
+) -> ModelVerdict:
+    """Return the verdict on a model of the catalogue. rates: of the machine's devices, as far as they are known."""
+    entry = catalogue[name]
+    try:
+        model = model_to_fit(name, catalogue, replace(settings, model=name, drafter=None))
+    except (UserError, EngineError) as error:
+        return ModelVerdict(entry, refusal=str(error), unknown=True)
+    plan, refusal = plan_or_refusal(model, machine, constraints)
+    if plan is None:
+        return ModelVerdict(entry, refusal=refusal)
+    return ModelVerdict(entry, plan, *_speed(model, plan, machine, rates))
+
+
+def compared(
+    catalogue: Mapping[str, ModelEntry], settings: Settings, machine: Machine, rates: Mapping[str, DeviceRate]
+) -> list[ModelVerdict]:
+    """Return the verdicts on all downloadable models, those that suit the machine first, of these Laguna XS 2.1 first.
+
+    Then come those with a known hash before others, and larger before smaller ones. Of those that do not suit the
+    machine the fastest comes first.
+    """
+    found = [
+        model_verdict(name, catalogue, settings, machine, rates)
+        for name, entry in catalogue.items()
+        if entry.kind is ModelKind.TARGET and entry.source is not None
+    ]
+    return sorted(found, key=_order)
+
+
+def _order(found: ModelVerdict) -> tuple[bool, bool, bool, bool, float, int]:
+    entry = found.entry
+    size, pinned = entry.size or 0, entry.source is not None and entry.source.pinned
+    if found.suits:
+        return False, entry.name != RECOMMENDED, False, not pinned, 0.0, -size
+    return True, found.unknown, found.plan is None, not pinned, -(found.rate or 0.0), size
 
 
 def plan_or_refusal(model: ModelToFit, machine: Machine, constraints: PlanConstraints) -> tuple[Plan | None, str]:
@@ -177,9 +290,13 @@ def report_lines(found: FitReport, width: int) -> Iterator[str]:
         yield from wrapped("It is not downloaded yet; the sizes are those of its published description.", width)
     yield from wrapped(model.chat, width)
     yield ""
-    yield from wrapped(f"It {plan_in_words(plan, found.rate)}." if plan is not None else f"{found.refusal}.", width)
+    speed = "" if found.rate is None else speed_text(found.rate, measured=found.measured)
+    yield from wrapped(f"It {plan_in_words(plan, speed)}." if plan is not None else f"{found.refusal}.", width)
     if found.rate is not None:
-        yield from wrapped("The speed is computed from the measured memory speed, without drafts.", width)
+        source = (
+            "of the newest answer here" if found.measured else "computed from the speed of the memory, without drafts"
+        )
+        yield from wrapped(f"The speed is {source}.", width)
     yield ""
     yield from table(found.rows, plan, width)
     if plan is not None:
@@ -287,10 +404,11 @@ def _item(subject: str, text: str, width: int) -> list[str]:
     return textwrap.wrap(f"{subject}: {text}", width, subsequent_indent="  ", break_on_hyphens=False)
 
 
-def plan_in_words(plan: Plan, rate: float | None = None) -> str:
-    """Return in a few words how a model would run. rate: expected tokens per second; None if unknown."""
+def plan_in_words(plan: Plan, speed: str = "") -> str:
+    """Return in a few words how a model would run. speed: of `speed_text`, if known."""
     context = f"{tokens(plan.load.n_ctx)} tokens of context"
     if plan.paged:
         return "does not fit into memory here, and would be read from disk for every token: minutes for a sentence"
-    where = "fits on the GPU" if plan.whole else f"runs {'partly ' if plan.memory.gpus else ''}on the CPU"
-    return f"{where} with {context}{f', about {units.rate(rate)}' if rate is not None else ''}"
+    cpu = "partly on the CPU (experts in RAM)" if plan.load.experts_in_ram else "partly on the CPU"
+    where = "fits on the GPU" if plan.whole else f"runs {cpu if plan.memory.gpus else 'on the CPU'}"
+    return f"{where} with {context}{f', {speed}' if speed else ''}"

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from laguna_tui.base import units
-from laguna_tui.base.errors import UserError
 from laguna_tui.base.network import Network
 from laguna_tui.base.settings import Settings
 from laguna_tui.base.units import memory, size
@@ -16,11 +15,9 @@ from laguna_tui.models.store import ModelState, Store, free_bytes
 
 if TYPE_CHECKING:
     from laguna_tui.models.download import Download
+    from laguna_tui.models.fit import ModelVerdict
 
-RECOMMENDED = "xs-2.1"
 _WHOLE = (ModelState.COMPLETE, ModelState.BUNDLED)
-SLOW = 8.0
-"""Tokens per second below which a model is not recommended."""
 _TOO_SLOW = " At this speed answers come slower than you read them."
 
 
@@ -37,7 +34,11 @@ class SetupOffer:
         why: A sentence about how it runs here, or why it does not suit this machine.
         details: How it would be opened and why, a sentence each.
         memory: Bytes of memory that it takes while it is open; 0 if unknown.
-        rate: Expected tokens per second, measured; None if unknown.
+        rate: Tokens per second; None if unknown.
+        measured: Whether the rate is that of answers given here, and not computed.
+        design: How its layers are built, in words; empty if unknown.
+        pinned: Whether the catalogue gives the file's hash.
+        others: The other models that suit this machine, each with its size and speed.
         license: Its licence.
         size: Bytes of the model and its drafter; None if unknown.
         have: Bytes of them on this machine.
@@ -57,6 +58,10 @@ class SetupOffer:
     details: tuple[str, ...] = ()
     memory: int = 0
     rate: float | None = None
+    measured: bool = False
+    design: str = ""
+    pinned: bool = True
+    others: tuple[str, ...] = ()
     license: str = ""
     size: int | None = None
     have: int = 0
@@ -72,6 +77,12 @@ class SetupOffer:
         return None if self.size is None else max(self.size - self.have, 0)
 
 
+def _alternative(found: "ModelVerdict") -> str:
+    """Return a model in a line: its name, size, design and speed."""
+    entry = found.entry
+    return ", ".join(filter(None, (entry.title, size(entry.size) if entry.size else "", entry.design, found.speed)))
+
+
 class ModelSetup:
     """Model setup on the catalogue, the store and the hub. Callable from any thread."""
 
@@ -81,24 +92,27 @@ class ModelSetup:
         self._endpoint, self._network = endpoint, Network(offline=settings.offline)
 
     def describe(self, name: str = "", *, measure: bool = True) -> SetupOffer:
-        """Describe a model, the recommended one without a name. Opens no socket.
+        """Describe a model, without a name the one of the catalogue that suits this machine. Opens no socket.
 
         measure: Measure what the expected speed depends on, which takes two seconds once; else it may be unknown.
         """
-        from laguna_engine.errors import EngineError
-        from laguna_engine.fit.decode_speed import expected_rate, known_rates, measured_rates
+        from laguna_engine.fit.decode_speed import known_rates, measured_rates
         from laguna_engine.fit.devices import read_machine
-        from laguna_engine.fit.plan import choose_plan
         from laguna_tui.models.download import RESERVE_BYTES
-        from laguna_tui.models.fit import model_to_fit, plan_in_words
+        from laguna_tui.models.fit import compared, plan_in_words
 
         catalogue, machine = load_catalogue(), read_machine()
-        entry = named_entry(name or RECOMMENDED, catalogue)
+        entry = named_entry(name, catalogue) if name else None
+        rates = measured_rates(machine) if measure else known_rates(machine)
+        verdicts = compared(catalogue, self._settings, machine, rates)
+        chosen = next((each for each in verdicts if entry is None or each.entry.name == entry.name), verdicts[0])
+        entry, plan = entry or chosen.entry, chosen.plan
         found = [self._store.status(each) for each in self._entries(entry.name, catalogue)]
         offer = SetupOffer(
             machine=machine.description,
             name=entry.name,
             title=entry.title,
+            design=entry.design,
             license=entry.license,
             size=sum(status.bytes_total or 0 for status in found) or None,
             have=sum(status.bytes_have for status in found),
@@ -106,23 +120,21 @@ class ModelSetup:
             offline=self._network.offline,
             folder=str(self._store.folder),
             free=free_bytes(self._store.folder),
+            pinned=entry.source is None or entry.source.pinned,
+            others=tuple(_alternative(each) for each in verdicts if each.suits and each.entry.name != entry.name),
         )
         offer = replace(offer, has_room=offer.free >= (offer.left or 0) + RESERVE_BYTES)
-        try:
-            model = model_to_fit(entry.name, catalogue, replace(self._settings, model=entry.name, drafter=None))
-            plan = choose_plan(model.shape, model.drafter, machine)
-        except (EngineError, UserError) as error:
-            return replace(offer, recommended=False, why=f"{error}.")
-        rate = expected_rate(model.shape, plan, measured_rates(machine) if measure else known_rates(machine))
-        suits = not plan.paged and (plan.whole if rate is None else rate >= SLOW)
+        if plan is None:
+            return replace(offer, recommended=False, why=f"{chosen.refusal}.")
         return replace(
             offer,
-            recommended=suits,
-            slow=plan.paged or (rate is not None and rate < SLOW),
-            why=f"It {plan_in_words(plan)}.{_TOO_SLOW if rate is not None and rate < SLOW else ''}",
+            recommended=chosen.suits,
+            slow=chosen.slow,
+            why=f"It {plan_in_words(plan)}.{_TOO_SLOW if chosen.slow and not plan.paged else ''}",
             details=tuple(f"{each.subject}: {each.choice}. {each.text}" for each in plan.reasons),
             memory=plan.memory.total,
-            rate=rate,
+            rate=chosen.rate,
+            measured=chosen.measured,
         )
 
     def is_missing(self, name: str) -> bool:
@@ -131,7 +143,7 @@ class ModelSetup:
         return entry is not None and entry.source is not None and self._store.path(entry) is None
 
     def larger_model(self, current: str) -> str:
-        """Return what the recommended model would need on this machine, as a sentence; empty if one like it is open.
+        """Return what the model that suits this machine would need on it, as a sentence; empty if one like it is open.
 
         Opens no socket, and measures nothing.
         """
@@ -144,7 +156,7 @@ class ModelSetup:
         if not offer.memory:
             return f"For a larger model this machine has too little memory: {offer.why} /setup has details."
         need = f"a download of {size(offer.size or 0)} and {memory(offer.memory)} of memory"
-        speed = "" if offer.rate is None else f", at about {units.rate(offer.rate)}"
+        speed = "" if offer.rate is None else f", at {'' if offer.measured else 'about '}{units.rate(offer.rate)}"
         fit = "; it suits this machine" if offer.recommended else "; it would be slow here" if offer.slow else ""
         return f"A larger model, {offer.title}, needs {need}{fit}{speed}. /setup has details."
 
@@ -157,7 +169,7 @@ class ModelSetup:
         Raises:
             EngineError, UserError: It cannot be computed.
         """
-        from laguna_tui.models.fit import fit_lines
+        from laguna_tui.models.fit import RECOMMENDED, fit_lines
 
         return fit_lines(name or RECOMMENDED, self._settings, width)
 

@@ -71,7 +71,7 @@ class StoredModel:
         path: File to open; None until the model is complete.
         files: Its files, as far as their names are known.
         bytes_have: Bytes on this machine.
-        bytes_total: Bytes of the whole model; None if unknown.
+        bytes_total: Bytes of the whole model, before the hub's first listing as published; None if unknown.
     """
 
     state: ModelState
@@ -103,7 +103,7 @@ class Store:
             return StoredModel(ModelState.MISSING, None, (), 0, None)
         files = tuple(self._files(entry, entry.source))
         listing = self.listing(entry)
-        have, total = sum(file.have for file in files), listing.size if listing else entry.source.size
+        have, total = sum(file.have for file in files), listing.size if listing else entry.size
         path = self._model_path(entry, entry.source, files)
         state = ModelState.COMPLETE if path else ModelState.PARTIAL if have else ModelState.MISSING
         return StoredModel(state, path, files, have, total)

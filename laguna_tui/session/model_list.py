@@ -9,16 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from laguna_engine.errors import EngineError
-from laguna_engine.fit.decode_speed import expected_rate, known_rates
+from laguna_engine.fit.decode_speed import known_rates
 from laguna_engine.fit.devices import Machine, read_machine
 from laguna_engine.fit.memory import HOST
-from laguna_engine.fit.plan import Plan, choose_plan
-from laguna_tui.base.errors import UserError
 from laguna_tui.base.settings import Settings
 from laguna_tui.models.catalogue import load_catalogue
 from laguna_tui.models.entry import ModelEntry, ModelKind
-from laguna_tui.models.fit import model_to_fit, plan_in_words
+from laguna_tui.models.fit import model_verdict
 from laguna_tui.models.remote_entry import is_url, remote_entry
 from laguna_tui.models.store import ModelState, Store
 from laguna_tui.session.values import Here, ModelChoice, OtherModels
@@ -114,29 +111,16 @@ def freed(machine: Machine, holds: Mapping[str, int]) -> Machine:
     return replace(machine, devices=devices, ram_free=min(machine.ram_total, machine.ram_free + holds.get(HOST, 0)))
 
 
-def verdict(
-    name: str, catalogue: Mapping[str, ModelEntry], settings: Settings, machine: Machine
-) -> tuple[Plan | None, str]:
-    """Return the plan for a model on this machine, None if there is none; and in a few words whether it runs."""
-    try:
-        model = model_to_fit(name, catalogue, replace(settings, model=name, drafter=None))
-    except (UserError, EngineError):
-        return None, UNKNOWN
-    try:
-        plan = choose_plan(model.shape, model.drafter, machine)
-    except EngineError:
-        return None, "does not fit on this machine"
-    return plan, plan_in_words(plan, expected_rate(model.shape, plan, known_rates(machine)))
-
-
 def _choice(
     entry: ModelEntry, catalogue: Mapping[str, ModelEntry], store: Store, settings: Settings, machine: Machine
 ) -> ModelChoice:
     status = store.status(entry)
     here = _HERE[status.state] if entry.path or entry.source else Here.NOWHERE
-    plan, fits = (
-        (None, SMALL) if status.state is ModelState.BUNDLED else verdict(entry.name, catalogue, settings, machine)
-    )
-    runs = None if fits == UNKNOWN else fits == SMALL or plan is not None
     current = settings.model == entry.name
-    return ModelChoice(entry.name, entry.title, here, fits, runs, status.bytes_total, status.bytes_have, current)
+    choice = ModelChoice(entry.name, entry.title, here, SMALL, True, status.bytes_total, status.bytes_have, current)
+    if status.state is ModelState.BUNDLED:
+        return choice
+    found = model_verdict(entry.name, catalogue, settings, machine, known_rates(machine))
+    words = UNKNOWN if found.unknown else found.words if found.plan is not None else "does not fit on this machine"
+    fits = ", ".join(filter(None, (entry.design, words, entry.license)))
+    return replace(choice, fits=fits, runs=None if found.unknown else found.plan is not None)

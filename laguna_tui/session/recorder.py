@@ -7,8 +7,9 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from laguna_engine.events import Stats
 from laguna_tui import __version__
-from laguna_tui.base.events import AgentEvent, Compacted, Compacting, TurnEnd, TurnFinished
+from laguna_tui.base.events import AgentEvent, Compacted, Compacting, StepFinished, TurnEnd, TurnFinished
 from laguna_tui.base.paths import SESSIONS
 from laguna_tui.session.engine_slot import EngineSlot
 from laguna_tui.session.kv_cache import KvCache
@@ -39,7 +40,7 @@ class Recorder:
             cache: the user's cache folder; None saves no KV snapshots.
             slot: the engine.
         """
-        self.state, self.cache_folder = state, cache
+        self.state, self.cache_folder, self._slot = state, cache, slot
         self.kv_cache = KvCache(SnapshotStore(cache) if cache is not None and state is not None else None, slot)
         self.parts: SessionParts | None = None
         self.writer: SessionWriter | None = None
@@ -119,6 +120,8 @@ class Recorder:
                 compacting = isinstance(event, Compacting)
                 if writer is not None:
                     writer.take(event)
+                if isinstance(event, StepFinished):
+                    self._record_rate(event.stats)
                 yield event
         except Exception as error:
             ended = TurnEnded(end=FAILED, detail=str(error))
@@ -132,3 +135,11 @@ class Recorder:
                 self.put(ended, durable=True)
                 self.kv_cache.save()
         yield from finished
+
+    def _record_rate(self, stats: Stats) -> None:
+        """Record how fast the model answers on this machine, in place of the estimate in the list of models."""
+        opened_as = self._slot.opened_as
+        if self.state is not None and opened_as is not None and opened_as.options is not None:
+            from laguna_engine.fit.decode_speed import record_rate
+
+            record_rate(opened_as.options.model, stats.generated_tokens, stats.decode_rate)

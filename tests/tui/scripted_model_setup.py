@@ -18,6 +18,7 @@ OFFER = SetupOffer(
     details=("layers: all on CUDA0. All 40 layers fit there: 18.9 GiB.", "drafter: on. It takes 0.9 GiB."),
     memory=21 << 30,
     rate=84.0,
+    design="mixture of experts",
     license="OpenMDW-1.1",
     size=21 * GB,
     folder="/home/user/.local/share/laguna-tui/models",

@@ -3,7 +3,7 @@
 A token reads every weight that is active for it once, and each operation of the graph costs a fixed time besides:
 threads meet, or a kernel is launched. Both are measured for each device with ggml's own matrix product, in a child
 process, because a driver may crash. The rates are stored for one build and machine (`native.verdicts`), except those
-that other programs disturbed.
+that other programs disturbed. So is the speed at which a model really answered, which replaces the computed one.
 
 Run as a program with the number of threads, this module is that child: it writes the rates as JSON.
 """
@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -81,6 +82,37 @@ def measured_rates(machine: Machine) -> Mapping[str, DeviceRate]:
 def known_rates(machine: Machine) -> Mapping[str, DeviceRate]:
     """Return the rates that were measured before; empty if none were."""
     return _parsed(verdicts.get(_subject(machine)) or "") if not machine.name else {}
+
+
+_ENOUGH = 32
+"""Tokens of an answer that are enough to measure."""
+
+_CHANGED = 0.1
+"""Relative difference from which a new measurement is stored."""
+
+
+def measured_rate(model: Path) -> float | None:
+    """Return the tokens per second of the newest answer of a model file on this machine, drafts included."""
+    try:
+        return float(verdicts.get(_answers(model)) or "")
+    except ValueError:
+        return None
+
+
+def record_rate(model: Path, tokens: int, rate: float | None) -> None:
+    """Store how fast a model wrote an answer of so many tokens; too short a one says little."""
+    if rate is None or tokens < _ENOUGH:
+        return
+    known = measured_rate(model)
+    if known is None or abs(rate - known) > _CHANGED * known:
+        verdicts.put(_answers(model), f"{rate:.3g}")
+
+
+def _answers(model: Path) -> str:
+    try:
+        return f"answers {model.stat().st_size} {model.name}"
+    except OSError:
+        return f"answers {model.name}"
 
 
 def _parsed(text: str) -> Mapping[str, DeviceRate]:

@@ -1,6 +1,7 @@
-"""Shapes of published Laguna models, so that their fit can be computed before a download.
+"""Shapes of published models, so that their fit can be computed before a download.
 
-Source: the models' configurations; the mix of formats is llama.cpp's Q4_K_M (`llama-quant.cpp`).
+Laguna's shape is known exactly; its mix of formats is llama.cpp's Q4_K_M (`llama-quant.cpp`). Other models are
+described by the widths in the catalogue and the size of their file, with as many bits for one weight as for another.
 """
 
 from collections.abc import Mapping
@@ -44,7 +45,7 @@ XS_DRAFTER = DrafterShape(
 
 
 def known_model(name: str, facts: Mapping[str, int | str], context: int, size: int | None = None) -> ModelShape | None:
-    """Return the shape of a catalogue model, None if it is not a known one.
+    """Return the shape of a catalogue model, None if too little is known about it.
 
     Args:
         name: the model's name.
@@ -52,9 +53,11 @@ def known_model(name: str, facts: Mapping[str, int | str], context: int, size: i
         context: tokens of context it supports.
         size: bytes of its file if known; the weights are scaled to it.
     """
+    if facts.get("general.architecture", ARCHITECTURE) != ARCHITECTURE:
+        return _described(name, facts, context, size) if size is not None and facts.keys() >= _NEEDED else None
     wanted = (facts.get("block_count"), facts.get("embedding_length"), facts.get("expert_count"))
     known = next((one for one in _KNOWN if (one.layers, one.n_embd, one.experts) == wanted), None)
-    if known is None or facts.get("general.architecture", ARCHITECTURE) != ARCHITECTURE:
+    if known is None:
         return None
     layers = tuple(_layer(known, layer) for layer in range(known.layers))
     matrix = known.n_vocab * known.n_embd
@@ -90,6 +93,52 @@ def _layer(known: _Laguna, layer: int) -> LayerShape:
         expert_ff=0 if ff else known.expert_ff, shared_ff=shared,
         experts_size=_size(2 * experts, _Q4_K) + _size(experts, fine),
         size=attention + dense + router + _F32 * (2 * embd + 2 * known.head),
+    )  # fmt: skip
+
+
+_NEEDED = {
+    "block_count", "embedding_length", "attention.head_count", "attention.head_count_kv", "attention.key_length",
+    "feed_forward_length", "vocab_size",
+}  # fmt: skip
+
+
+def _described(name: str, facts: Mapping[str, int | str], context: int, size: int) -> ModelShape:
+    """Return the shape of a model by its widths; every weight gets the same share of `size`."""
+
+    def width(key: str) -> int:
+        return int(facts.get(key, 0))
+
+    embd, head, count = width("embedding_length"), width("attention.key_length"), width("block_count")
+    queries, keys = width("attention.head_count") * head, width("attention.head_count_kv") * head
+    experts, matrix = width("expert_count"), width("vocab_size") * embd
+    recurrent = embd * (3 * width("ssm.inner_size") + 2 * width("ssm.group_count") * width("ssm.state_size"))
+    ff = width("feed_forward_length")
+    weights: list[tuple[int, int]] = []
+    kinds: list[LayerShape] = []
+    for layer in range(count):
+        # Of every few layers the last one attends to all tokens (`load_swa_pattern`, `is_recr_impl` in `qwen35.cpp`).
+        full = (layer + 1) % max(width("full_attention_interval"), 1) == 0
+        slides = width("attention.sliding_window") > 0 and (layer + 1) % max(width("sliding_window_interval"), 1) != 0
+        attention = embd * (2 * queries + 2 * keys) if full else recurrent
+        weights.append((attention + (0 if experts else 3 * embd * ff), 3 * embd * ff * experts))
+        kinds.append(
+            LayerShape(
+                sliding=slides, queries=queries, keys=keys if full else 0, values=keys if full else 0,
+                heads=width("attention.head_count"), gate=0, ff=0 if experts else ff, experts=experts,
+                experts_used=width("expert_used_count"), expert_ff=ff if experts else 0, shared_ff=0,
+                experts_size=0, size=0,
+            )
+        )  # fmt: skip
+    tied = bool(facts.get("tied"))
+    bytes_each = size / (sum(map(sum, weights)) + matrix * (1 if tied else 2))
+    layers = (
+        replace(kind, size=round(dense * bytes_each), experts_size=round(routed * bytes_each))
+        for kind, (dense, routed) in zip(kinds, weights, strict=True)
+    )
+    return ModelShape(
+        name=name, n_embd=embd, n_vocab=width("vocab_size"), n_ctx=context, head=head,
+        window=width("attention.sliding_window"), layers=tuple(layers), embedding_size=round(matrix * bytes_each),
+        output_size=round(matrix * bytes_each), tied=tied,
     )  # fmt: skip
 
 

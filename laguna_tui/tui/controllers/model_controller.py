@@ -41,7 +41,7 @@ class ModelController(Controller):
             self._take(offer)
             return
         wanted = name or (offer.name if offer is not None else "")
-        screen = SetupScreen(lambda: model_setup.describe(wanted), download, self.watch, self.choose_other)
+        screen = SetupScreen(lambda: model_setup.describe(wanted), download, self.watch, self.choose_other, self.choose)
         self._app.push_screen(screen, self._take)
 
     def choose(self, wanted: str = "") -> None:

@@ -24,6 +24,9 @@ TEXT, KEY, HEADING = "$foreground", "$accent", "bold $primary"
 CONFIRMED_FROM = 1_000_000_000
 """Bytes from which a download is confirmed with a second key."""
 _BAR = 24
+_OTHERS = 3
+"""Other models that are listed; F7 shows all."""
+
 _DOING = {
     DownloadPhase.METADATA: "asking the hub",
     DownloadPhase.WAITING: "waiting for another process",
@@ -32,31 +35,47 @@ _DOING = {
     DownloadPhase.CONVERT: "converting",
     DownloadPhase.DONE: "done",
 }
+UNPINNED = "It is checked against the hash that the hub gives; nothing else vouches for this file."
 OFFLINE = "Offline mode: nothing is downloaded. Open a GGUF of your own: /model FILE.gguf"
 
 
 def offer_parts(offer: SetupOffer, *, details: bool, confirming: bool) -> list[StyledText]:
     """Return this machine and the model: what it needs, and how fast it would be."""
-    title = "Recommended" if offer.recommended else "Not recommended for this machine"
+    title = "A model that suits it" if offer.recommended else "Not recommended for this machine"
     parts: list[StyledText] = [("This machine\n", HEADING), (f"{sanitize_line(offer.machine)}\n\n", TEXT)]
     parts += [(f"{title}\n", HEADING), (f"{sanitize_line(offer.title)}\n", "bold")]
     for name, value in _facts(offer):
         parts += [(f"{name:<10}", MUTED), (f"{value}\n", TEXT)]
     parts.append((f"{sanitize_line(offer.why)}\n", TEXT if offer.recommended else BUSY))
+    if offer.others and not confirming:
+        others = "Other models that suit it" if offer.recommended else "Models that suit this machine"
+        more = [f"and {len(offer.others) - _OTHERS} more"] if len(offer.others) > _OTHERS else []
+        shown = (*offer.others[:_OTHERS], *more)
+        parts += [(f"\n{others}\n", HEADING), *((f"{sanitize_line(line)}\n", MUTED) for line in shown)]
     if details:
         parts += [("\nDetails\n", HEADING), *((f"{sanitize_line(line)}\n", MUTED) for line in offer.details)]
     if confirming:
         question = f"Download {_size(offer.left)} to {offer.folder}? {size(offer.free)} are free on that disk."
         parts += [("\n", TEXT), (sanitize_line(question), "bold"), ("\n", TEXT)]
+        if not offer.pinned:
+            parts += [(f"{UNPINNED}\n", BUSY)]
     return parts
 
 
 def _facts(offer: SetupOffer) -> list[tuple[str, str]]:
     here = f"{size(offer.have)} of {_size(offer.size)} here" if offer.have else f"{_size(offer.size)}"
     download = "downloaded" if offer.ready else f"{here}; {size(offer.free)} free on the disk"
-    speed = f"about {rate(offer.rate)}" if offer.rate is not None else "unknown"
-    found = [("Download", download), ("Memory", memory(offer.memory) if offer.memory else ""), ("Speed", speed)]
-    return [(name, value) for name, value in (*found, ("Licence", sanitize_line(offer.license))) if value]
+    computed = "measured in an answer" if offer.measured else "computed from the speed of the memory"
+    speed = (
+        f"{'' if offer.measured else 'about '}{rate(offer.rate)}, {computed}" if offer.rate is not None else "unknown"
+    )
+    found = [
+        ("Kind", ", ".join(filter(None, (offer.design, offer.license)))),
+        ("Download", download),
+        ("Memory", memory(offer.memory) if offer.memory else ""),
+        ("Speed", speed),
+    ]
+    return [(name, sanitize_line(value)) for name, value in found if value]
 
 
 def _size(count: int | None) -> str:
@@ -141,7 +160,11 @@ def _key(key: str, what: str) -> list[StyledText]:
     return [(f"{key:<6}", KEY), (f"{what}\n", TEXT)]
 
 
-_OTHER_KEYS = (*_key("D", "details"), *_key("F12", "models of other programs"), *_key("Esc", "close"))
+_OTHER_KEYS: tuple[StyledText, ...] = tuple(
+    part
+    for key, what in (("F7", "another model"), ("F12", "models you have"), ("D", "details"), ("Esc", "close"))
+    for part in ((f"{key} ", KEY), (f"{what}   ", TEXT))
+)
 READING = "reading this machine, and measuring its speed …"
 _FRAME_ROWS = 4
 """Rows of border and padding."""
@@ -159,6 +182,7 @@ class SetupScreen(Modal[SetupOffer | None]):
         Binding("d,D", "details", "Show or hide how the model would be opened"),
         Binding("p,P", "pause", "Pause"),
         Binding("x,X", "cancel", "Cancel, and delete the downloaded part"),
+        Binding("f7", "choose", "Choose another model"),
         Binding("f12", "others", "Models of Ollama, LM Studio, llama-server and vLLM on this machine"),
         Binding("escape,q,Q,f8", "close", "Close"),
     ]
@@ -169,6 +193,7 @@ class SetupScreen(Modal[SetupOffer | None]):
         download: BackgroundDownload,
         watch: Callable[[], None],
         show_others: Callable[[], None] = lambda: None,
+        show_all: Callable[[], None] = lambda: None,
     ) -> None:
         """Create the screen.
 
@@ -177,10 +202,11 @@ class SetupScreen(Modal[SetupOffer | None]):
             download: the download in the background.
             watch: called when the download changes and has to be polled.
             show_others: shows what other programs have on this machine.
+            show_all: shows all models of the catalogue.
         """
         super().__init__()
         self._find_offer, self._download, self._watch = find_offer, download, watch
-        self._show_others = show_others
+        self._show_others, self._show_all = show_others, show_all
         self._offer: SetupOffer | None = None
         self._active = self._confirming = self._details = False
         self._text, self._keys = Static(READING, markup=False), Static(markup=False)
@@ -276,6 +302,10 @@ class SetupScreen(Modal[SetupOffer | None]):
     def action_others(self) -> None:
         self.dismiss(None)
         self._show_others()
+
+    def action_choose(self) -> None:
+        self.dismiss(None)
+        self._show_all()
 
     def action_pause(self) -> None:
         self._download.pause()

@@ -110,8 +110,13 @@ def test_without_a_model_there_is_a_line_for_each(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
     code, out = fit(capsys, "--machine", "24GB desktop")
     assert code == 0
-    assert "nano: fits on the GPU with 4 K tokens of context\n" in out
-    assert "xs-2.1: fits on the GPU with 64 K tokens of context\n" in out
+    lines = out.splitlines()
+    assert lines[lines.index("xs-2.1: mixture of experts, 20.3 GB, OpenMDW-1.1") + 1] == (
+        "  fits on the GPU with 64 K tokens of context"
+    )
+    assert lines[lines.index("s-2.1: mixture of experts, 68.2 GB, OpenMDW-1.1") + 1] == (
+        "  Laguna S 2.1 has a file of 68.2 GB; whether it runs here can be computed when it is downloaded"
+    )
 
 
 def test_without_a_model_the_object_has_them_all(capsys):
@@ -128,7 +133,7 @@ def test_without_a_model_the_object_has_them_all(capsys):
         (("nano", "--context", "12"), "--context 12: it must be at least 1024"),
         (("nano", "--context", "8192"), "can use 4 K tokens of context, not 8 K"),
         (("no-such-model",), "no such file"),
-        (("s-2.1",), "too little is known about it"),
+        (("s-2.1",), "whether it runs here can be computed when it is downloaded"),
     ],
 )
 def test_invalid_arguments_are_refused_with_a_sentence(capsys, arguments: tuple[str, ...], sentence: str):

@@ -1,12 +1,14 @@
 """Every mistake in a catalogue is a sentence that names its entry and its key; the user's own file adds and changes."""
 
 import json
+import re
 import tomllib
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from laguna_engine.fit.known_models import known_model
 from laguna_tui.base.errors import UserError
 from laguna_tui.models.catalogue import load_catalogue, resolve
 from laguna_tui.models.catalogue_rules import RULES, problems, safe_path
@@ -57,6 +59,10 @@ def test_a_right_entry_has_no_problems(table):
         ({"file": "a-00001-of-00002.gguf"}, "sha256 is for a single file; this model is in parts"),
         ({"convert": True}, "convert = true is for drafters"),
         ({"belongs": ["xs-2.1"]}, "belongs is for drafters and scorers"),
+        ({"trained_for": "a/b"}, "trained_for is for drafters; this is a target"),
+        ({"weights": "a/b@main"}, "weights = 'a/b@main': it must be OWNER/NAME, or OWNER/NAME@COMMIT"),
+        ({"design": "huge"}, "design = 'huge': it must be one of dense, mixture of experts, hybrid"),
+        ({"shape": {"tied": True}}, "shape = {'tied': True}: it must be keys with a whole number"),
         ({"title": ""}, "title = ''"),
         ({"thinking": None}, "thinking is missing"),
     ],
@@ -126,9 +132,12 @@ def test_another_file_does_not_inherit_the_hash_of_the_one_it_replaces(tmp_path)
     assert (source.repository, source.files, source.sha256, source.size) == ("me/mine", ("mine.gguf",), None, None)
 
 
+PINNED = "1a37c0a5fb8c7a18e6106decb6be6327d1b63fa6"
+
+
 @pytest.mark.parametrize(
     ("change", "revision", "sha256"),
-    [('revision = "v2"', "v2", None), (f'sha256 = "{"ab" * 32}"', "main", "ab" * 32), ("size = 7", "main", None)],
+    [('revision = "v2"', "v2", None), (f'sha256 = "{"ab" * 32}"', PINNED, "ab" * 32), ("size = 7", PINNED, None)],
 )
 def test_another_version_of_a_file_stays_in_its_place_and_inherits_no_hash(tmp_path, change, revision, sha256):
     source = load_catalogue(own=own(tmp_path, f'[models."xs-2.1"]\n{change}\n'))["xs-2.1"].source
@@ -230,3 +239,28 @@ def test_a_part_stands_for_its_whole_model(pattern):
     parts = ("a-00001-of-00002.gguf", "a-00002-of-00002.gguf")
     assert source.select([*reversed(parts), "README.md"]) == parts
     assert source.select(parts[1:]) is None
+
+
+def test_a_pinned_file_has_its_commit_size_and_hash():
+    for entry in load_catalogue().values():
+        source = entry.source
+        if source is not None and source.pinned:
+            assert re.fullmatch("[0-9a-f]{40}", source.revision), entry.name
+            assert source.size, entry.name
+
+
+def test_the_design_of_a_model_is_that_of_its_layers():
+    for entry in load_catalogue().values():
+        if entry.kind is ModelKind.TARGET and entry.facts and entry.design:
+            hybrid = "ssm.state_size" in {**entry.facts, **entry.shape}
+            experts = "expert_count" in entry.facts or entry.name == "nano"
+            assert entry.design == ("hybrid" if hybrid else "mixture of experts" if experts else "dense"), entry.name
+
+
+def test_every_model_for_download_but_the_largest_can_be_planned_before_it():
+    catalogue = load_catalogue()
+    for entry in catalogue.values():
+        if entry.kind is ModelKind.TARGET and entry.source is not None and entry.name != "s-2.1":
+            shape = known_model(entry.title, {**entry.facts, **entry.shape}, entry.context_max, entry.size)
+            assert shape is not None, entry.name
+            assert entry.size is None or abs(shape.size - entry.size) < 0.01 * entry.size, entry.name

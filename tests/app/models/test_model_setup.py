@@ -6,11 +6,14 @@ from dataclasses import replace
 import pytest
 
 from laguna_engine.fit import devices
-from laguna_engine.fit.decode_speed import DeviceRate
-from laguna_engine.fit.devices import simulated_machine
+from laguna_engine.fit.decode_speed import DeviceRate, measured_rate, record_rate
+from laguna_engine.fit.devices import read_machine, simulated_machine
+from laguna_engine.fit.plan_search import PlanConstraints
+from laguna_engine.native.verdicts import Verdicts
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.settings import Settings
-from laguna_tui.models.model_setup import SLOW, ModelSetup
+from laguna_tui.models.fit import SLOW, fit_report, report_lines
+from laguna_tui.models.model_setup import ModelSetup
 from laguna_tui.models.store import ModelState, Store
 from laguna_tui.session.session import Session
 from tests.app.models.loopback_hub import LoopbackHub, Repository
@@ -65,8 +68,59 @@ def test_a_machine_with_a_good_card_is_recommended_the_model_with_its_drafter_as
 def test_nothing_is_recommended_for_a_small_machine(store, machine):
     machine("cpu-4GB")
     offer = ModelSetup(Settings(), store).describe()
-    assert not offer.recommended
-    assert "Laguna XS 2.1 needs at least" in offer.why
+    assert (offer.name, offer.recommended, offer.others) == ("qwen3.5-4b", False, ())
+    assert offer.why == (
+        "It does not fit into memory here, and would be read from disk for every token: minutes for a sentence."
+    )
+
+
+@pytest.mark.parametrize(
+    ("what", "name", "others"),
+    [
+        ("4GB ram-16GB", "qwen3.5-4b", ()),
+        ("8GB ram-16GB", "qwen3.5-9b", ("Granite 4.2 8B, 5.3 GB, dense", "Qwen3.5 4B, 2.7 GB, hybrid")),
+        (
+            "16GB ram-32GB",
+            "gpt-oss-20b",
+            (
+                "Ministral 3 14B, 8.2 GB, dense",
+                "Qwen3.5 9B, 5.7 GB, hybrid",
+                "Granite 4.2 8B, 5.3 GB, dense",
+                "Qwen3.5 4B, 2.7 GB, hybrid",
+                "Laguna XS.2 at 2 bits, 11.9 GB, mixture of experts",
+            ),
+        ),
+    ],
+)
+def test_a_smaller_machine_is_offered_what_suits_it(store, machine, what, name, others):
+    machine(what)
+    offer = ModelSetup(Settings(), store).describe()
+    assert (offer.name, offer.recommended, offer.pinned, offer.others) == (name, True, True, others)
+
+
+def test_the_experts_of_laguna_go_into_ram_on_a_smaller_card(store, machine, monkeypatch):
+    machine("8GB ram-32GB")
+    rates = {"CPU": DeviceRate(30e9, 2e-6), "CUDA0": DeviceRate(300e9, 2e-6)}
+    monkeypatch.setattr("laguna_engine.fit.decode_speed.measured_rates", lambda machine: rates)
+    offer = ModelSetup(Settings(), store).describe()
+    assert (offer.name, offer.recommended, offer.measured) == ("xs-2.1", True, False)
+    assert offer.why == "It runs partly on the CPU (experts in RAM) with 32 K tokens of context."
+    assert offer.others[0].startswith("gpt-oss 20B, 12.1 GB, mixture of experts, about ")
+
+
+def test_the_speed_of_an_answer_replaces_the_estimate(tmp_path, tiny_model_path, monkeypatch):
+    known = Verdicts()
+    monkeypatch.setattr("laguna_engine.fit.decode_speed.verdicts", known)
+    record_rate(tiny_model_path, 31, 50.0)
+    assert measured_rate(tiny_model_path) is None
+    record_rate(tiny_model_path, 32, 50.0)
+    record_rate(tiny_model_path, 32, 52.0)
+    assert measured_rate(tiny_model_path) == 50.0
+    report = fit_report(str(tiny_model_path), _catalogue(), Settings(), read_machine(), PlanConstraints())
+    assert (report.rate, report.measured) == (50.0, True)
+    lines = list(report_lines(report, 100))
+    assert any(line.endswith("tokens of context, 50 tok/s measured.") for line in lines)
+    assert "The speed is of the newest answer here." in lines
 
 
 @pytest.mark.parametrize(("bytes_per_s", "recommended"), [(30e9, True), (5e9, False)])

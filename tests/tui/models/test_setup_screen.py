@@ -5,8 +5,13 @@ from dataclasses import replace
 import pytest
 from textual.widgets import Static
 
+from laguna_engine.fit import devices
+from laguna_engine.fit.devices import simulated_machine
 from laguna_tui.base.errors import UserError
+from laguna_tui.base.settings import Settings
 from laguna_tui.models.catalogue import NotDownloadedError, load_catalogue
+from laguna_tui.models.model_setup import ModelSetup
+from laguna_tui.models.store import Store
 from laguna_tui.session.values import OtherModels
 from laguna_tui.tui.models.background_download import DownloadStage
 from tests.tui.models.test_model_picker import CHOICES
@@ -215,7 +220,7 @@ async def test_kv_types_and_drafters_are_details():
 async def test_every_key_shows_in_a_small_terminal():
     async with running(session(), size=(40, 24), model_setup=ScriptedModelSetup(SLOW)) as (app, pilot):
         await opened(app, pilot)
-        for key in ("Enter download it anyway …", "D     details", "F12   models of other programs", "Esc   close"):
+        for key in ("Enter download it anyway …", "F7 another model", "F12 models", "D details", "Esc close"):
             await until(pilot, lambda key=key: key in screen(app))
 
 
@@ -343,3 +348,33 @@ async def test_a_model_that_is_named_and_not_downloaded_leads_to_its_download():
         app.prompt.replace_text("/model xs-2.1")
         await pilot.press("enter")
         await until(pilot, lambda: "This machine" in screen(app))
+
+
+MACHINES = {"4": "4GB ram-16GB", "8": "8GB ram-16GB", "16": "16GB ram-32GB", "24": "24GB desktop"}
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 50), (40, 24)])
+@pytest.mark.parametrize("memory", MACHINES)
+def test_described_machines(snap_compare, monkeypatch, tmp_path, memory: str, size: tuple[int, int]) -> None:
+    """The model for a card of this memory, and what else suits it."""
+    monkeypatch.setattr(devices, "read_machine", lambda: simulated_machine(MACHINES[memory]))
+    monkeypatch.setattr("laguna_tui.models.model_setup.free_bytes", lambda folder: OFFER.free)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+
+    async def shown(pilot) -> None:
+        await opened(pilot.app, pilot)
+
+    app = StillApp(session(), "laguna-dark", ModelSetup(Settings(), Store(tmp_path)))
+    assert snap_compare(app, terminal_size=size, run_before=shown)
+
+
+async def test_a_file_without_a_pinned_hash_says_so_before_its_download():
+    async with running(session(), model_setup=ScriptedModelSetup(replace(OFFER, pinned=False))) as (app, pilot):
+        await opened(app, pilot, "enter")
+        await until(pilot, lambda: "vouches for this file." in screen(app))
+
+
+async def test_another_model_is_chosen_from_the_list():
+    async with running(session(), model_setup=ScriptedModelSetup()) as (app, pilot):
+        await opened(app, pilot, "f7")
+        await until(pilot, lambda: "Models" in screen(app) and CHOICES[0].title in screen(app))
