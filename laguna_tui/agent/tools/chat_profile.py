@@ -7,8 +7,7 @@ from laguna_tui.agent.tools.base.model_profile import ExampleQuestions, ModelPro
 CHAT = ModelProfile(
     system_prompt=system_prompt("chat"),
     tools=(),
-    abilities="answers questions about code that you add with @. It cannot call tools: it changes no files and runs no "
-    "commands.",
+    abilities="answers questions about code that you add with @.",
     examples=ExampleQuestions(
         defined="What does {name} do?",
         used="How is {name} used?",
