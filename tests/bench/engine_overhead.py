@@ -1,8 +1,8 @@
 """The engine's overhead over llama.cpp: the same greedy work through `Engine` and through a bare low-level loop.
 
-Run by hand: `python -m tests.bench.engine_overhead [MODEL] [--threads N]`; without a model, on a random one of 30 MB.
-The two take turns in one process, so that a busy machine slows both. Two ratios: the median of each turn's own, and
-that of the best turns, which were disturbed least.
+Run by hand: `python -m tests.bench.engine_overhead [MODEL] [--threads N] [--turns N]`; without a model, on a random one
+of 30 MB. The two take turns in one process, so that a busy machine slows both. Two ratios: the median of each turn's
+own, and that of the best turns, which were disturbed least.
 Goals: ratios of 0.97 or more, under 100 MB of memory above llama.cpp's own buffers.
 """
 
@@ -115,14 +115,14 @@ def engine_turn(engine: Engine, prompt: list[int]) -> Speed:
     return Speed(stats.prefill_rate or 0, stats.decode_rate or 0)
 
 
-def measure(path: Path, threads: int) -> None:
+def measure(path: Path, threads: int, turns: int) -> None:
     options = EngineOptions(path, n_ctx=N_CTX, n_batch=UBATCH, n_ubatch=UBATCH, threads=threads)
     with Engine.open(options) as engine:
         bare = Bare(path, threads)
         prompt = unending_prompt(engine)
         for turn in (bare.turn(prompt), engine_turn(engine, prompt)):
             assert turn.decode > 0
-        pairs = [(bare.turn(prompt), engine_turn(engine, prompt)) for _ in range(TURNS)]
+        pairs = [(bare.turn(prompt), engine_turn(engine, prompt)) for _ in range(turns)]
         size, load = engine.info.size_bytes / MB, os.getloadavg()[0]
         print(f"{engine.info.name}: {size:.0f} MB of weights, {threads} threads, load average {load:.1f}")
     report(pairs)
@@ -157,11 +157,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("model", type=Path, nargs="?")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--turns", type=int, default=TURNS)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         shape = tiny.Shape(n_embd=512, n_ff=2048, expert_ff=512)
         path = arguments.model or tiny.laguna(shape).write(Path(folder) / "random.gguf")
-        measure(path, arguments.threads)
+        measure(path, arguments.threads, arguments.turns)
         print(f"\nThe engine's own memory, above llama.cpp's buffers: {own_memory(path):.0f} MB")
 
 
