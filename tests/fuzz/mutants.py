@@ -8,7 +8,7 @@ import struct
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,9 +18,12 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1] / "engine"))
 
 from laguna_engine.gguf.target_check import LAYOUTS
-from tests.engine import drafters, generic, scorers, tiny
+from tests.engine import drafters, families, generic, scorers, tiny
 
 TARGET, DRAFTER, ADAPTER, SCORER = "target", "drafter", "adapter", "scorer"
+
+FAMILY = "family"
+"""What the names begin with of architectures that the engine has no table of."""
 
 _WHOLE = (tiny.I32, tiny.U32, 10, 11, 0, 1, 2, 3)
 """Value types of whole numbers: int32, uint32, uint64, int64, and the narrow ones."""
@@ -69,6 +72,7 @@ KINDS = (
     *[Kind("laguna", TARGET, tiny.laguna)] * 6,
     *[Kind("laguna/q8_0", TARGET, _quantized)] * 2,
     *(kind for architecture in sorted(LAYOUTS) for kind in _tokenizers(architecture)),
+    *(Kind(f"{FAMILY} {name}", TARGET, partial(families.model, name)) for name in families.NAMES),
     Kind("llama/experts", TARGET, lambda: generic.model("llama", experts=True)),
     Kind("granite/experts", TARGET, lambda: generic.model("granite", experts=True)),
     Kind("dflash", DRAFTER, lambda: drafters.make(drafters.Variant(window=64, causal=True))),
@@ -163,6 +167,9 @@ residual_scale rope.dimension_count rope.dimension_count_swa rope.dimension_sect
 rope.scale_linear rope.scaling.alpha rope.scaling.attn_factor rope.scaling.factor rope.scaling.finetuned
 rope.scaling.original_context_length rope.scaling.type rope.scaling.yarn_beta_fast rope.scaling.yarn_ext_factor
 tensor_data_layout use_parallel_residual vocab_size
+attention.recurrent_layers attention.shared_kv_layers embedding_length_per_layer_input full_attention_interval
+rope.dimension_sections shortconv.l_cache ssm.conv_kernel ssm.group_count ssm.inner_size ssm.state_size
+ssm.time_step_rank
 general.alignment general.file_type general.name general.quantization_version general.type split.count split.no
 tokenizer.ggml.add_bos_token tokenizer.ggml.add_eos_token tokenizer.ggml.add_sep_token tokenizer.ggml.add_space_prefix
 tokenizer.ggml.bos_token_id tokenizer.ggml.eos_token_id tokenizer.ggml.eot_token_id tokenizer.ggml.fim_pre_token_id
@@ -210,7 +217,7 @@ def _entry(entry: Any, random: Random) -> Any:
 
 def _change_tokenizer(file: tiny.GgufFile, random: Random) -> None:
     """Another kind of tokenizer over the same tokens, or another way to split text."""
-    kinds = ("gpt2", "llama", "bert", "t5", "rwkv", "plamo2", "none", "no_vocab")
+    kinds = ("gpt2", "llama", "bert", "t5", "rwkv", "plamo2", "gemma4", "none", "no_vocab")
     ways = ("default", "gpt-2", "llama-bpe", "qwen2", "laguna", "deepseek-llm", "gpt-4o", "tekken", "unknown")
     if random.random() < 0.4:
         file.set("tokenizer.ggml.model", random.choice(kinds))
@@ -221,7 +228,7 @@ def _change_tokenizer(file: tiny.GgufFile, random: Random) -> None:
 def _change_architecture(file: tiny.GgufFile, random: Random) -> None:
     """The same file under another architecture's name, its keys along with it or not."""
     before = file.metadata.get("general.architecture", (0, ""))[1]
-    after = random.choice(("laguna", *sorted(LAYOUTS), "gemma", "mistral", "dflash", "bert"))
+    after = random.choice(("laguna", *sorted(LAYOUTS), *families.NAMES, "gemma", "mamba", "rwkv7", "dflash", "bert"))
     if random.random() < 0.7 and isinstance(before, str):
         changed = {key.replace(f"{before}.", f"{after}.", 1): entry for key, entry in file.metadata.items()}
         file.metadata.clear()

@@ -6,7 +6,7 @@ import pytest
 
 from tests.fuzz import campaign, mutants
 
-SAMPLE = range(148)
+SAMPLE = range(4 * len(mutants.KINDS))
 """Four of every kind of file."""
 
 

@@ -102,6 +102,9 @@ def _layer_size(shape: ModelShape, layer: LayerShape, work: Work) -> int:
     copied = work.cells_of(layer.sliding) if work.converted and work.quantized else 0
     copies = _F16 * copied * (layer.keys + layer.values)
     projected = max(2 * layer.queries, layer.queries + 2 * layer.keys + values)
+    if layer.state:
+        # What goes through the convolution, before it and after it, and its three parts.
+        projected = max(projected, 4 * layer.queries)
     # Gate, up and their product leave holes that are too small for what comes down.
     routed = layer.experts + layer.experts_used * (3 * layer.expert_ff + embd + 1)
     shared = embd + 3 * layer.shared_ff

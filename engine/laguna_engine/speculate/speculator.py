@@ -224,8 +224,8 @@ class Speculator(NullSpeculator, SequenceObserver):
         if choice.offer is not None and choice.offer.source not in self._drafters:
             choice = _FAILED
         counted = choice
-        if draft.tokens and resting is not _SCRIPTED and chain.constraints is not None:
-            counted, draft = _admitted(choice, draft, chain.constraints)
+        if draft.tokens and resting is not _SCRIPTED:
+            counted, draft = self._admitted(choice, draft, chain.constraints)
         drafted = time.perf_counter()
         status = self._sequence.verify(draft.tokens)
         if status is not DecodeStatus.OK:
@@ -275,6 +275,23 @@ class Speculator(NullSpeculator, SequenceObserver):
         draft = self._try(source, partial(self._drafters[source].draft, choice.length), _NO_DRAFT)
         kept = self.policy.cut(choice, draft)
         return draft if kept >= len(draft.tokens) else _shortened(draft, kept)
+
+    def _admitted(
+        self, choice: DraftChoice, draft: Draft, constraints: Constraints | None
+    ) -> tuple[DraftChoice, Draft]:
+        """Cut `draft` where it leaves what is allowed or ends the answer; also return the choice to learn from.
+
+        Nothing of a cut draft is held against its drafter. Beyond the end it would leave tokens in the memory that the
+        next prompt does not have, and a recurrent state cannot drop them.
+        """
+        tokens, ends = draft.tokens, self._sequence.model.vocab.eog
+        allowed = len(tokens) if constraints is None else constraints.admitted(tokens)
+        if not ends.isdisjoint(tokens):
+            allowed = min(allowed, next(place for place, token in enumerate(tokens) if token in ends))
+        if allowed == len(tokens):
+            return choice, draft
+        confidence = None if draft.confidence is None else draft.confidence[:allowed]
+        return replace(choice, offer=None, length=allowed), Draft(tokens[:allowed], confidence)
 
     def _each(self, hook: str, *arguments: object) -> None:
         """Call `hook` of every drafter that has one of its own; `after_round` of those that may draft."""
@@ -346,18 +363,6 @@ def _shortened(draft: Draft, length: int) -> Draft:
     if confidence is None:
         return Draft(draft.tokens[:length])
     return Draft(draft.tokens[:length], confidence[:length], confidence[length])
-
-
-def _admitted(choice: DraftChoice, draft: Draft, constraints: Constraints) -> tuple[DraftChoice, Draft]:
-    """Cut `draft` where it leaves what is allowed; also return the choice to learn from.
-
-    Nothing of a cut draft is held against its drafter.
-    """
-    allowed = constraints.admitted(draft.tokens)
-    if allowed == len(draft.tokens):
-        return choice, draft
-    confidence = None if draft.confidence is None else draft.confidence[:allowed]
-    return replace(choice, offer=None, length=allowed), Draft(draft.tokens[:allowed], confidence)
 
 
 def _longest_draft(chain: SamplerChain, room: int | None) -> int:

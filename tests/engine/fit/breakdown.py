@@ -41,14 +41,14 @@ def described(path: Path) -> Iterator[ModelHandle]:
 
 
 def breakdown(
-    model: ModelHandle, n_ctx: int, kv: KvType, ubatch: int, outputs: int, *, full: bool = False
+    model: ModelHandle, n_ctx: int, kv: KvType, ubatch: int, outputs: int, *, full: bool = False, states: int = 0
 ) -> Breakdown:
     """Memory of a context, summed over all devices."""
     params = lib.llama_context_default_params()
     params.n_ctx, params.n_ubatch, params.n_batch = n_ctx, ubatch, max(512, ubatch)
     params.type_k = params.type_v = kv.ggml
     params.n_threads = params.n_threads_batch = 1
-    params.n_outputs_max, params.swa_full = outputs, full
+    params.n_outputs_max, params.swa_full, params.n_rs_seq = outputs, full, states
     context: ContextHandle = lib.llama_init_from_model(model, params)
     assert context, library.recent_log()
     try:

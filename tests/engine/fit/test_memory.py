@@ -7,13 +7,15 @@ from pathlib import Path
 import pytest
 
 from laguna_engine.config import KvType
+from laguna_engine.draft.base import MAX_DRAFT
 from laguna_engine.fit.devices import DeviceFacts
-from laguna_engine.fit.memory import DeviceMemory, Load, kv_per_token, memory_of
+from laguna_engine.fit.memory import DeviceMemory, Load, kv_per_token, memory_of, rollback
 from laguna_engine.fit.model_shape import ModelShape
 from laguna_engine.ggml import extra_buffers
 from laguna_engine.ggml.device import ComputeBackend
 from laguna_engine.gguf import header
-from tests.engine import tiny
+from laguna_engine.gguf.target_check import LAYOUTS
+from tests.engine import families, tiny
 from tests.engine.fit import outlines
 from tests.engine.fit.breakdown import breakdown, described, linux_only
 
@@ -83,6 +85,28 @@ def test_other_shapes_of_the_family_take_what_llama_cpp_says(tmp_path: Path, cha
     )  # fmt: skip
     path = outlines.write(tmp_path / "other.gguf", replace(shape, **changes), lambda name: outlines.F16)
     agree(path, [Load(4096, KvType.F16, 512, 0, outputs=outputs) for outputs in (17, 512)])
+
+
+@linux_only
+@pytest.mark.parametrize("name", sorted(set(families.NAMES) - set(LAYOUTS)))
+def test_what_a_trial_measured_is_what_llama_cpp_says(tmp_path: Path, name: str):
+    """A little more, as a cell's own bytes are measured with it. The states that drafts can go back to are counted."""
+    path = families.model(name).write(tmp_path / "family.gguf")
+    shape = ModelShape.of(header.check(path))
+    assert rollback(shape) == (MAX_DRAFT if name in families.ROLLS_BACK else 0)
+    with described(path) as model:
+        for n_ctx, drafts in product((1024, 2048), (False, True)):
+            ours = parts(shape, Load(n_ctx, KvType.F16, 256, 0, outputs=17, hooked=drafts))
+            theirs = breakdown(model, n_ctx, KvType.F16, 256, 17, states=rollback(shape) if drafts else 0)
+            assert ours[0] == pytest.approx(theirs[0], rel=1e-3)
+            assert 1 <= ours[1] / theirs[1] < 1.1
+            assert 1 <= ours[2] / theirs[2] < 1.7
+
+
+def test_states_of_half_a_gigabyte_have_shorter_drafts(tmp_path: Path):
+    shape = ModelShape.of(header.check(families.model("qwen35").write(tmp_path / "family.gguf")))
+    large = replace(shape, layers=tuple(replace(layer, state=15 << 20) for layer in shape.layers))
+    assert [rollback(shape), rollback(large)] == [MAX_DRAFT, 8]
 
 
 def test_a_token_of_context_costs_only_what_full_layers_keep(xs: ModelShape):
