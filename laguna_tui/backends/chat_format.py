@@ -93,7 +93,8 @@ def messages_of(prompt: Prompt) -> Iterator[dict[str, Any]]:
             yield {"role": "tool", "tool_call_id": pending.pop(0), "content": "".join(message.parts)}
         elif message.answer is not None:
             yield from _user_text(waiting)
-            ids = [f"call_{number + index}" for index in range(1, len(message.answer.calls) + 1)]
+            # Some templates demand nine letters and digits.
+            ids = [f"call{number + index:05}" for index in range(1, len(message.answer.calls) + 1)]
             number, pending, waiting = number + len(ids), list(ids), []
             if any((message.answer.text, message.answer.reasoning, ids)):
                 yield _assistant(message.answer, ids)

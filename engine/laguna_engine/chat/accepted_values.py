@@ -4,13 +4,14 @@ Some templates refuse a system message, tools without descriptions, or calls; ot
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from laguna_engine.chat.call_form import NAME, RESULT, TEXT, Render, probe, probe_tools
 from laguna_engine.chat.chat_template import TemplateFailed
 
 _SYSTEM, _USER = "probe system", "probe question"
+_NOT_RUN, _STOPPED = "The call did not run.", "I was stopped."
 
 Object = Mapping[str, object]
 
@@ -24,22 +25,27 @@ class AcceptedValues:
         undescribed: tools of which arguments have no description.
         objects: arguments of calls as objects; otherwise as JSON.
         calls: calls and their results; otherwise they are text.
+        several: several calls in one turn; otherwise each has a turn of its own.
+        questions: a question right after a call's result; otherwise the model answers something before.
     """
 
     system: bool = True
     undescribed: bool = True
     objects: bool = True
     calls: bool = True
+    several: bool = True
+    questions: bool = True
 
     def messages(self, messages: Sequence[Object]) -> list[Object]:
         """Return messages in OpenAI's form, with arguments as JSON, as the template accepts them."""
-        given = [self._call_message(each) for each in messages]
+        given = [self._call_message(each) for each in (messages if self.several else _one_by_one(messages))]
         if given and given[0]["role"] == "system" and not self.system:
             given[0] = {**given[0], "role": "user"}
         merged: list[Object] = []
-        for each in given:
+        for each in given if self.questions or not self.calls else _answered(given):
             before = merged[-1] if merged else {}
-            if each["role"] == "user" == before.get("role"):
+            plain = not (before.get("tool_calls") or each.get("tool_calls"))
+            if each["role"] == before.get("role") in ("user", "assistant") and plain:
                 merged[-1] = {**before, "content": f"{before['content']}\n\n{each['content']}"}
             else:
                 merged.append(each)
@@ -79,12 +85,54 @@ def accepted_values(render: Render) -> AcceptedValues:
     tools = probe_tools()
     objects = shows(probe(1), tools, NAME, TEXT, RESULT)
     texts = not objects and shows(AcceptedValues(objects=False).messages(probe(1)), tools, NAME, TEXT, RESULT)
-    return AcceptedValues(
+    found = AcceptedValues(
         system=shows([{"role": "system", "content": _SYSTEM}, question], [], _SYSTEM),
         undescribed=shows([question], [_undescribed(each) for each in tools]) or not shows([question], tools),
         objects=objects,
         calls=objects or texts,
     )
+    if not found.calls:
+        return found
+    again = {"role": "user", "content": RESULT}
+    return replace(
+        found,
+        several=shows(found.messages(probe(2)), tools, NAME),
+        questions=shows(found.messages([*probe(1), again]), tools, RESULT),
+    )
+
+
+def _one_by_one(messages: Sequence[Object]) -> list[Object]:
+    """Return messages in which a turn makes one call, and its result follows."""
+    results = {each.get("tool_call_id"): each for each in messages if each["role"] == "tool"}
+    found: list[Object] = []
+    for each in messages:
+        calls = each.get("tool_calls")
+        if isinstance(calls, Sequence) and len(calls) > 1:
+            for number, call in enumerate(calls):
+                found.append({**each, "content": each.get("content") if not number else "", "tool_calls": [call]})
+                if (result := results.pop(call["id"], None)) is not None:
+                    found.append(result)
+        elif each["role"] != "tool" or results.pop(each.get("tool_call_id"), None) is not None:
+            found.append(each)
+    return found
+
+
+def _answered(messages: Sequence[Object]) -> Iterator[Object]:
+    """Yield messages in which every call has a result, and the model answers results before another question."""
+    open_calls: list[Object] = []
+    before = ""
+    for each in messages:
+        if each["role"] == "tool":
+            open_calls = [call for call in open_calls if call["id"] != each.get("tool_call_id")]
+        else:
+            for call in open_calls:
+                yield {"role": "tool", "tool_call_id": call["id"], "content": _NOT_RUN}
+            if each["role"] == "user" and (before == "tool" or open_calls):
+                yield {"role": "assistant", "content": _STOPPED}
+            calls = each.get("tool_calls")
+            open_calls = list(calls) if isinstance(calls, Sequence) else []
+        before = str(each["role"])
+        yield each
 
 
 def _with_object(function: Object) -> Object:

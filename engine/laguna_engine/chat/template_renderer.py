@@ -11,7 +11,7 @@ and where it is what the model itself wrote, the model's own tokens are used.
 
 import re
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from laguna_engine.chat.chat_template import ChatTemplate
@@ -83,20 +83,21 @@ class TemplateRenderer:
         self._plain: OrderedDict[str, tuple[int, ...]] = OrderedDict()
 
     def pieces(
-        self, values: Mapping[str, object], written: Iterable[Sequence[int]] = ()
+        self, values: Mapping[str, object], written: Iterable[Sequence[int]] = (), *, attempt: bool = False
     ) -> list[tuple[str, Sequence[int]]]:
         """Return a conversation as special tokens and the texts between them, each with its tokens.
 
         Args:
             values: what the template reads.
             written: the model's own tokens in the order in which they stand in the conversation.
+            attempt: do not give the template up if it fails.
 
         Raises:
             TemplateFailed: no template can be rendered.
         """
         own = self._own_tokens(written)
         found: list[tuple[str, Sequence[int]]] = []
-        for text, token in self._split(values):
+        for text, token in self._split(values, self.template.attempt if attempt else self.template.render):
             if token is not None:
                 found.append((text, (token,)))
             elif text:
@@ -104,7 +105,9 @@ class TemplateRenderer:
                 found.append((text, known.popleft() if known else self._tokenized(text)))
         return found
 
-    def _split(self, values: Mapping[str, object]) -> Iterator[tuple[str, int | None]]:
+    def _split(
+        self, values: Mapping[str, object], render: Callable[[Mapping[str, object], int], str]
+    ) -> Iterator[tuple[str, int | None]]:
         """Yield special tokens and the texts between them."""
         stand_ins: dict[str, str] = {}
 
@@ -122,7 +125,7 @@ class TemplateRenderer:
             return stand_ins.setdefault(found[0], chr(_FIRST_STAND_IN + len(stand_ins)))
 
         given = {name: protected(value) for name, value in values.items()}
-        rendered = self.template.render({**given, **self.names}, self._most)
+        rendered = render({**given, **self.names}, self._most)
         back = str.maketrans({character: text for text, character in stand_ins.items()})
         if not rendered.startswith(self._begins):
             rendered = self._begins + rendered

@@ -6,12 +6,13 @@ from dataclasses import replace
 from datetime import datetime
 from itertools import accumulate, pairwise, takewhile
 
-from laguna_engine.chat.accepted_values import accepted_values
+from laguna_engine.chat.accepted_values import AcceptedValues, accepted_values
 from laguna_engine.chat.call_form import HERMES, CallForm, read_form
 from laguna_engine.chat.call_writing import CallWriting
 from laguna_engine.chat.chat_template import ChatTemplate, TemplateFailed
 from laguna_engine.chat.form_parser import FormParser
 from laguna_engine.chat.known_markup import TurnMarkup, known_markup, think_tags
+from laguna_engine.chat.messages import Role
 from laguna_engine.chat.template_renderer import TemplateRenderer, Vocabulary
 from laguna_engine.constrain.base import ConstraintSpec
 from laguna_tui.backends.base import Message, Options, Prompt
@@ -57,6 +58,7 @@ class TemplateFormat:
         source = self._template.source
         self._known = known_markup(source)
         self._accepted = accepted_values(self._attempt)
+        self._plain = replace(self._accepted, calls=False)
         self.form = self._read_form()
         forms = self._known.forms or ((self.form,) if self.form is not None else ())
         self.turn = TurnMarkup(forms, think_tags(source), self._known.dropped)
@@ -161,8 +163,12 @@ class TemplateFormat:
 
     def _closed(self, prompt: Prompt) -> list[tuple[str, Sequence[int]]]:
         """Return a conversation as the rendering with an open turn has it, without that turn."""
-        closed, opened = self._pieces(prompt, opened=False), self._pieces(prompt, opened=True)
-        return [one for one, other in takewhile(lambda pair: pair[0] == pair[1], zip(closed, opened, strict=False))]
+        if any(each.role is Role.USER for each in prompt.messages):
+            renderings = self._pieces(prompt, opened=False), self._pieces(prompt, opened=True)
+        else:
+            # Many templates refuse a conversation without a question.
+            renderings = self._pieces(prompt, opened=True), self._pieces(_asked(prompt, "2"), opened=True)
+        return [one for one, other in takewhile(lambda pair: pair[0] == pair[1], zip(*renderings, strict=False))]
 
     def _read_form(self) -> CallForm | None:
         if not self._accepted.calls:
@@ -184,19 +190,25 @@ class TemplateFormat:
         return known | {markup[each] for each in ends[:1]}
 
     def _pieces(self, prompt: Prompt, *, opened: bool) -> list[tuple[str, Sequence[int]]]:
+        if not any(each.role is Role.USER for each in prompt.messages):
+            prompt = _asked(prompt, "1")
         for known, was_opened, pieces in self._newest:
             if was_opened == opened and known == prompt:
                 return pieces
         written = [
             each.trace.tokens for each in prompt.messages if each.trace is not None and each.trace.model == self._model
         ]
-        pieces = self._renderer.pieces(self._values(prompt, opened=opened), written)
-        self._newest = [*self._newest[-1:], (prompt, opened, pieces)]
+        try:
+            pieces = self._renderer.pieces(self._values(prompt, self._accepted, opened=opened), written, attempt=True)
+        except TemplateFailed:
+            # What it refuses of this conversation it may accept as text.
+            pieces = self._renderer.pieces(self._values(prompt, self._plain, opened=opened), written)
+        self._newest = [*self._newest[-2:], (prompt, opened, pieces)]
         return pieces
 
-    def _values(self, prompt: Prompt, *, opened: bool) -> dict[str, object]:
+    def _values(self, prompt: Prompt, accepted: AcceptedValues, *, opened: bool) -> dict[str, object]:
         values: dict[str, object] = {
-            "messages": self._accepted.messages(list(messages_of(prompt))),
+            "messages": accepted.messages(list(messages_of(prompt))),
             "add_generation_prompt": opened,
             # By two names: DeepSeek and Granite have the other one.
             "enable_thinking": prompt.thinking,
@@ -226,6 +238,11 @@ def _ends(texts: Sequence[str], prompt: Prompt) -> list[int]:
         ends.append(at)
     ends[-1] = len(texts)
     return ends
+
+
+def _asked(prompt: Prompt, text: str) -> Prompt:
+    """Return a prompt with a question."""
+    return replace(prompt, messages=(*prompt.messages, Message(Role.USER, (text,))))
 
 
 def _message_shown(message: Message) -> str:

@@ -18,6 +18,7 @@ from laguna_tui.backends.local.template_format import TemplateFormat
 from laguna_tui.base.messages import Trace
 from tests.engine.chat.fake_vocabulary import FakeVocabulary
 from tests.engine.chat.real_templates import templates
+from tests.engine.chat.test_real_templates import FORMS
 
 READ = ToolSpec("read", "Reads.", {"type": "object", "properties": {"path": {"type": "string"}}})
 SPECIALS = ("<|im_start|>", "<|im_end|>", "<think>", "</think>", "<eos>")
@@ -192,6 +193,41 @@ def test_chatml_stands_in_for_a_template_that_shows_no_messages():
 def test_a_template_that_answers_differently_each_time_is_rendered():
     form = opened("{{ range(1000) | random }}{% for m in messages %}{{ m.content }}{% endfor %}")
     assert read(form, Prompt("", (), (user("One"),))).endswith("One")
+
+
+CALL = ToolCall("read", {"path": "x.py"})
+
+
+def answered(said="", calls=(), thought=""):
+    return Message(Role.ASSISTANT, answer=AssistantMessage(said, thought, calls), calls=calls)
+
+
+def result(said):
+    return Message(Role.TOOL, (said,))
+
+
+CONVERSATIONS = {
+    "nothing yet": [],
+    "a call": [user("One"), answered("", (CALL,)), result("Content")],
+    "a thought": [user("One"), answered("", (CALL,), "Hm"), result("Content"), answered("Done"), user("Next")],
+    "an interrupted turn": [user("One"), answered("", (CALL,)), result("Content"), user("Next")],
+    "two calls": [user("One"), answered("", (CALL, CALL)), result("Content"), result("Other content")],
+    "a call without a result": [user("One"), answered("", (CALL,)), user("Next")],
+    "two questions": [user("One"), user("Two")],
+    "two answers": [user("One"), answered("Yes"), answered("No"), user("Two")],
+    "an empty answer": [user("One"), answered(""), user("Two")],
+}
+
+
+@pytest.mark.sampled(14)
+@pytest.mark.parametrize("name", [name for names in FORMS.values() for name in names.split()])
+def test_a_real_template_renders_every_conversation_that_there_may_be(name):
+    form = opened(templates()[name])
+    for messages in CONVERSATIONS.values():
+        prompt = Prompt("Be brief.", (READ,), tuple(messages))
+        said = read(form, prompt)
+        assert [part for each in messages for part in each.parts if part not in said] == []
+    assert form.warning == ""
 
 
 @pytest.mark.sampled(20)

@@ -131,7 +131,14 @@ def test_calls_come_back_as_they_were(name, opened):
 def test_what_templates_refuse(opened):
     found = {name: opened(name).accepted for name in templates()}
     everything, no_calls = AcceptedValues(), AcceptedValues(objects=False, calls=False)
+    llama, mistral = AcceptedValues(several=False), AcceptedValues(questions=False)
     assert {name: each for name, each in found.items() if each != everything} == {
+        "meta-llama-Llama-3.1-8B-Instruct": llama,
+        "meta-llama-Llama-3.2-3B-Instruct": llama,
+        "meta-llama-Llama-3.3-70B-Instruct": llama,
+        "mistralai-Ministral-3-14B-Reasoning-2512": mistral,
+        "mistralai-Mistral-Nemo-Instruct-2407": mistral,
+        "Mistral-Small-3.2-24B-Instruct-2506": mistral,
         "CohereForAI-c4ai-command-r-plus-tool_use": AcceptedValues(undescribed=False),
         "meetkai-functionary-medium-v3.2": AcceptedValues(objects=False),
         # Without a variable of its own it renders nothing.
