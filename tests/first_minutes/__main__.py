@@ -88,7 +88,7 @@ def environment(home: Path, cache: Path) -> dict[str, str]:
     return {
         "HOME": str(home),
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "PYTHONPATH": str(TOP),
+        "PYTHONPATH": f"{TOP}{os.pathsep}{TOP / 'engine'}",
         "TERM": "xterm-256color",
         "COLORTERM": "truecolor",
         "LANG": "C.UTF-8",
