@@ -129,19 +129,25 @@ class PlainChat:
         message: the first message or command; empty for none.
         """
         self.say(f"{self._session.title} answers questions about {self._session.folder.path}. /help lists commands.")
-        while message != "/quit":
-            if message.startswith("/"):
-                self._command(message)
-            elif message:
-                self._has_asked = True
-                self._show(self._session.chat.ask, message)
-            self._out.ask(_PROMPT)
-            line = self._lines.line()
-            if line is None:
-                break
-            message = line
-        if self._has_asked and self._session.sessions.open_id:
-            self.say(f"To resume later: laguna-tui --resume {self._session.sessions.open_id}")
+        try:
+            while message != "/quit":
+                if message.startswith("/"):
+                    self._command(message)
+                elif message:
+                    self._has_asked = True
+                    self._show(self._session.chat.ask, message)
+                self._out.ask(_PROMPT)
+                line = self._lines.line()
+                if line is None:
+                    break
+                message = line
+        except KeyboardInterrupt:
+            # The terminal shows ^C behind the prompt.
+            self._out.write("\n")
+            raise
+        finally:
+            if self._has_asked and self._session.sessions.open_id:
+                self.say(f"To resume later: laguna-tui --resume {self._session.sessions.open_id}")
 
     def say(self, text: str) -> None:
         """Write a sentence on a line of its own."""

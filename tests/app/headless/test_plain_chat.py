@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from laguna_tui.headless.plain_chat import PlainChat, WholeLines
+from laguna_tui.headless.plain_chat import LineInput, PlainChat, WholeLines
 from tests.scripted_model import Script, call, say, scripted_session
 
 
@@ -68,6 +68,23 @@ def test_a_saved_session_is_listed_and_resumed_and_named_at_the_end_if_something
     assert f"> {session}  “hi there”, 1 message\n/resume ID continues one of them.\n" in shown
     assert "> Resumed: “hi there”, 1 message.\n" in shown
     assert "To resume later" not in shown
+
+
+def test_ctrl_c_at_the_prompt_names_the_session_too(folder: Path, tmp_path: Path, monkeypatch) -> None:
+    lines = iter(["hi there"])
+
+    def line(self: LineInput) -> str:
+        for typed in lines:
+            return typed
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(LineInput, "line", line)
+    out = io.StringIO()
+    with closing(scripted_session(folder, ["Hello."], context=8192, thinking=False, state=tmp_path)) as session:
+        session.open(lambda progress: None)
+        with pytest.raises(KeyboardInterrupt):
+            PlainChat(session, 0, out).run()
+        assert out.getvalue().endswith(f"> \nTo resume later: laguna-tui --resume {session.sessions.open_id}\n")
 
 
 def test_a_line_is_written_once_it_is_whole() -> None:
