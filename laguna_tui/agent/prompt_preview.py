@@ -69,7 +69,8 @@ class PromptPreview:
         return self.conversation.prompt(self.conversation.message("…", attachments))
 
     def blocks(self) -> list[ContextBlock]:
-        return blocks(self.conversation, self.conversation.cost().cached)
+        cost = self.conversation.cost()
+        return blocks(self.conversation, cost.cached, self._cost(cost, ()).why)
 
     def block_text(self, number: int) -> BlockText:
         return block_text(self.conversation, number)
@@ -83,7 +84,8 @@ class PromptPreview:
         if cost.cached is not None:
             lost = max(0, min(conversation.computed, conversation.size, cost.total - 1) - cost.cached)
         seconds = None if cost.seconds is None else cost.seconds + scoring_s
-        return Cost(cost.new, cost.cached, lost, seconds, cost.fits, notes)
+        why = f"the chat template {cost.rewrites}" if lost and cost.rewrites else ""
+        return Cost(cost.new, cost.cached, lost, seconds, cost.fits, notes, why=why)
 
     def _previewed(self, message: str) -> Gathered:
         attached, room = self._attached(message)
@@ -146,9 +148,21 @@ def _watched(
 _BY_USER = "by you"
 
 
-def blocks(conversation: Conversation, cached: int | None) -> list[ContextBlock]:
-    """Return a conversation's blocks. cached: Tokens from its start that are in the KV cache; None if unknown."""
-    return [_block(piece, cached, conversation.count) for piece in conversation.pieces()]
+def blocks(conversation: Conversation, cached: int | None, why: str = "") -> list[ContextBlock]:
+    """Return a conversation's blocks.
+
+    Args:
+        conversation: The conversation.
+        cached: Tokens from its start that are in the KV cache; None if unknown.
+        why: Why some that were read are not; empty if all are.
+    """
+    found = [_block(piece, cached, conversation.count) for piece in conversation.pieces()]
+    return [
+        replace(each, why=f"{each.why}{'; ' if each.why else ''}read again: {why}")
+        if why and each.cached is not None and each.cached < each.tokens
+        else each
+        for each in found
+    ]
 
 
 def block_text(conversation: Conversation, number: int) -> BlockText:

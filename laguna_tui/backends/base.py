@@ -113,6 +113,7 @@ class PromptCost:
         cached: Tokens in the KV cache; None if unknown.
         seconds: Until they are read; None before anything was measured.
         fits: Whether the prompt and one more token fit into the context.
+        rewrites: How the chat template changes earlier messages, which are then read again; empty if it does not.
     """
 
     sizes: tuple[tuple[int, ...], ...]
@@ -120,6 +121,7 @@ class PromptCost:
     cached: int | None
     seconds: float | None
     fits: bool
+    rewrites: str = ""
 
     @property
     def size(self) -> int:

@@ -56,6 +56,7 @@ class Cost:
         fits: Whether prompt and answer have room.
         notes: Sentences about mentions and attachments.
         measuring: Whether `seconds` lacks a scorer whose speed is still being measured.
+        why: Why tokens are lost, where the model's chat template changes earlier messages; else empty.
     """
 
     new: int
@@ -65,6 +66,7 @@ class Cost:
     fits: bool
     notes: tuple[str, ...] = ()
     measuring: bool = False
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,7 +122,7 @@ class LocalBackend:
         rendered = self._format.render(prompt)
         preview = self.engine.preview(_flat(rendered) + self._format.opening_after(prompt))
         sizes = tuple(tuple(map(len, parts)) for parts in rendered)
-        return PromptCost(sizes, preview.new, preview.cached, preview.seconds, preview.fits)
+        return PromptCost(sizes, preview.new, preview.cached, preview.seconds, preview.fits, self._format.rewrites)
 
     def count(self, text: str) -> int:
         return len(self.engine.vocab.tokenize(text, special=False))

@@ -46,7 +46,7 @@ class LagunaFormat:
         self._constraints = AnswerConstraints(LAGUNA_TURN)
         self._system: tuple[tuple[str | None, tuple[ToolSpec, ...], bool], list[int]] | None = None
         self.stop_tokens = self._renderers[False].stop_tokens
-        self.warning = ""
+        self.warning = self.rewrites = ""
 
     def render(self, prompt: Prompt) -> list[Parts]:
         """Return the tokens of the system prompt with the tools, then of each message."""

@@ -4,10 +4,11 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import cached_property
 from itertools import accumulate, pairwise, takewhile
 
 from laguna_engine.chat.accepted_values import AcceptedValues, accepted_values
-from laguna_engine.chat.call_form import HERMES, CallForm, read_form
+from laguna_engine.chat.call_form import HERMES, NAME, CallForm, common_start, probe_tools, read_form
 from laguna_engine.chat.call_writing import CallWriting
 from laguna_engine.chat.chat_template import ChatTemplate, TemplateFailed
 from laguna_engine.chat.form_parser import FormParser
@@ -20,7 +21,7 @@ from laguna_tui.backends.chat_format import messages_of
 from laguna_tui.backends.local.answer_constraints import AnswerConstraints
 from laguna_tui.backends.local.laguna_format import Parts
 
-_ANSWER, _ANY_TOOL = "probe answer", "probe-tool"
+_ANSWER, _THOUGHT, _ANY_TOOL = "probe answer", "probe thought", "probe-tool"
 _ANSWERED = ({"role": "user", "content": "probe question"}, {"role": "assistant", "content": _ANSWER})
 _CHARS_A_TOKEN = 64
 """No vocabulary has tokens of more characters on average, runs of blanks aside."""
@@ -80,6 +81,25 @@ class TemplateFormat:
     def writes_calls(self) -> bool:
         """Whether the model can call tools."""
         return self.form is not None or bool(self._known.forms)
+
+    @cached_property
+    def rewrites(self) -> str:
+        """How the template changes earlier messages, so that they are read again; empty if it does not."""
+        asked, more = ({"role": "user", "content": text} for text in ("probe question", "probe more"))
+        answer = {"role": "assistant", "content": _ANSWER, "reasoning_content": _THOUGHT}
+        tools = probe_tools() if self.form is not None else []
+        try:
+            opened = self._attempt([asked], tools, opened=True)
+            before, after = (self._attempt(each, tools) for each in ([asked, answer], [asked, answer, more]))
+        except TemplateFailed:
+            return ""
+        if before.find(NAME) != after.find(NAME):
+            return "moves the list of tools"
+        tags = self.turn.thinking
+        opens_thought = tags is not None and tags.opens.strip() in opened and not after.startswith(opened)
+        if opens_thought or (_THOUGHT in before and _THOUGHT not in after):
+            return "leaves out earlier thoughts"
+        return "" if _ANSWER in common_start(before, after) else "changes earlier messages"
 
     def render(self, prompt: Prompt) -> list[Parts]:
         """Return the tokens of the system prompt with the tools, then of the parts of each message."""
@@ -221,11 +241,13 @@ class TemplateFormat:
     def _rendered(self, messages: Sequence[object], tools: Sequence[object]) -> str:
         return self._template.render(self._probed(messages, tools), self._most)
 
-    def _attempt(self, messages: Sequence[object], tools: Sequence[object]) -> str:
-        return self._template.attempt(self._probed(messages, tools), self._most)
+    def _attempt(self, messages: Sequence[object], tools: Sequence[object], *, opened: bool = False) -> str:
+        return self._template.attempt(self._probed(messages, tools, opened=opened), self._most)
 
-    def _probed(self, messages: Sequence[object], tools: Sequence[object]) -> dict[str, object]:
-        values = {"messages": messages, "add_generation_prompt": False, **self._renderer.names}
+    def _probed(
+        self, messages: Sequence[object], tools: Sequence[object], *, opened: bool = False
+    ) -> dict[str, object]:
+        values = {"messages": messages, "add_generation_prompt": opened, **self._renderer.names}
         return {**values, "tools": tools} if tools else values
 
 

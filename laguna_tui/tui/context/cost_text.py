@@ -35,7 +35,8 @@ def _variants(cost: Cost, size: int) -> tuple[list[str], str]:
         return [f"does not fit: {total} tokens, the context has {count(size)}", f"does not fit: {total} tokens"], BAD
     if breaks(cost):
         again = f"{count(cost.lost)} tokens again"
-        return [f"breaks the cache: {again}{long}", f"{again}{long}", f"{again}{short}"], WARNING
+        texts = [f"{again}: {cost.why}{long}"] if cost.why else [f"breaks the cache: {again}{long}"]
+        return [*texts, f"{again}{long}", f"{again}{short}"], WARNING
     if cost.cached is None:
         return [f"about {count(cost.new)} tokens", f"{count(cost.new)} tokens"], MUTED
     plain = f"{count(cost.new)} new tokens, {count(cost.cached)} cached"

@@ -275,3 +275,10 @@ def test_another_model_reads_the_same_with_the_same_places(asks, conversation, s
     for each in all_messages(conversation.state):
         other.add_message(each)
     assert text(other) == text(conversation)
+
+
+def test_a_block_that_is_read_again_says_why(asks, conversation):
+    asks(conversation, "Where?")
+    first, *later = blocks(conversation, blocks(conversation, 0)[0].tokens, "the chat template leaves out thoughts")
+    assert "again" not in first.why
+    assert {each.why.rpartition("; ")[2] for each in later} == {"read again: the chat template leaves out thoughts"}

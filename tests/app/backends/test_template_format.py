@@ -230,6 +230,21 @@ def test_a_real_template_renders_every_conversation_that_there_may_be(name):
     assert form.warning == ""
 
 
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("Qwen-Qwen2.5-7B-Instruct", ""),
+        ("Qwen3-Coder", ""),
+        ("Qwen-Qwen3-0.6B", "leaves out earlier thoughts"),
+        ("NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", "leaves out earlier thoughts"),
+        ("mistralai-Mistral-Nemo-Instruct-2407", "moves the list of tools"),
+        ("unsloth-mistral-Devstral-Small-2507", ""),
+    ],
+)
+def test_what_a_template_changes_of_what_was_read_is_known(name, change):
+    assert opened(templates()[name]).rewrites == change
+
+
 @pytest.mark.sampled(20)
 @pytest.mark.parametrize("seed", range(200))
 def test_a_changed_real_template_does_no_harm(seed):

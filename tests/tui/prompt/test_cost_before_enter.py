@@ -19,6 +19,7 @@ from tests.tui.test_screen_safety import BRACKETS, HOSTILE, assert_harmless
 
 CHEAP = Cost(412, 38_100, 0, 0.3, fits=True)
 BREAKING = Cost(12_812, 25_700, 12_400, 4.1, fits=True)
+REWRITING = replace(BREAKING, why="the chat template leaves out earlier thoughts")
 TOO_MUCH = Cost(52_000, 0, 0, 61.0, fits=False)
 UNKNOWN = Cost(412, 38_100, 0, None, fits=True)
 
@@ -37,6 +38,8 @@ def short_pause(monkeypatch: pytest.MonkeyPatch) -> None:
         (UNKNOWN, 74, "412 new tokens, 38,100 cached"),
         (BREAKING, 74, "breaks the cache: 12,400 tokens again, about 4 s"),
         (BREAKING, 34, "12,400 tokens again, about 4 s"),
+        (REWRITING, 90, "12,400 tokens again: the chat template leaves out earlier thoughts, about 4 s"),
+        (REWRITING, 40, "12,400 tokens again, about 4 s"),
         (TOO_MUCH, 74, "does not fit: 52,000 tokens, the context has 8,192"),
         (TOO_MUCH, 34, "does not fit: 52,000 tokens"),
     ],
