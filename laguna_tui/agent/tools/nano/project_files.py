@@ -17,6 +17,7 @@ from laguna_tui.agent.tools.nano.folder import FolderIndex
 from laguna_tui.base.paths import escaped
 from laguna_tui.base.units import plural
 from laguna_tui.repo.files.relative_paths import is_prose, is_test
+from laguna_tui.repo.search.identifiers import stem
 from laguna_tui.repo.syntax.languages import is_code
 
 LISTED = 6
@@ -80,7 +81,7 @@ def answer(text: str, words: Iterable[str], folder: FolderIndex) -> str:
     more = () if topic.distinct else (word for word in words if not topic.cue.search(word))
     topic = replace(topic, words=tuple(found.lower() for word in more for found in folder.in_code(word)[:1]))
     found = _ANSWERS[topic.answer](folder, topic)
-    return found if all(word in found.lower() for word in topic.words) else ""
+    return found if all(word in found.lower() or stem(word) in found.lower() for word in topic.words) else ""
 
 
 def named(text: str, folder: FolderIndex) -> str:
@@ -144,7 +145,7 @@ def _listed(folder: FolderIndex, topic: Topic) -> str:
 
 
 def _with(words: Iterable[str], paths: Iterable[str]) -> list[str]:
-    return [path for path in paths if all(word in path.lower() for word in words)]
+    return [path for path in paths if all(word in path.lower() or stem(word) in path.lower() for word in words)]
 
 
 def _tests(folder: FolderIndex, topic: Topic) -> str:
@@ -188,6 +189,7 @@ def _configuration(folder: FolderIndex, topic: Topic) -> str:
     paths = folder.files_called(topic.path)
     if not paths:
         return _none(folder, topic)
+    paths = _with(topic.words, paths) or paths
     sections = next((lines for path in paths if path.endswith(".toml") for lines in [contents(folder, path)]), [])
     lead = f"{len(paths)} {plural(len(paths), 'file')} of configuration:"
     return "\n".join([lead, *_numbered(_quoted(paths)), *sections])

@@ -12,8 +12,9 @@ NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _SUFFIXES = "py|pyi|pyx|c|h|cc|cpp|hpp|js|jsx|mjs|ts|tsx|go|rs|java|md|rst|txt|toml|cfg|ini|json|ya?ml|html?|css|sh|sql"
 PATH = re.compile(rf"(?<![\w.@+-])(?:[\w.@+-]*/[\w./@+-]*\w|[\w-]+(?:\.[\w-]+)*\.(?:{_SUFFIXES})\b(?!\())")
 SUBJECT = re.compile(
-    r"\b(?:where(?:s| is|'s| are)|who (?:calls|uses)|what (?:does|calls|uses)|tests? (?:cover|covers|for|of)"
-    r"|pass (?:to|into)|(?:definition|signature|callers|users|arguments|parameters|use) of)\s+([^\W\d]\w*)",
+    r"\b(?:where(?:s| is|'s| are)|who (?:calls|uses|subclasses|extends)|what (?:does|calls|uses)"
+    r"|tests? (?:cover|covers|for|of)|pass (?:to|into)|(?:definition|signature|callers|users|arguments|parameters|use"
+    r"|subclasses|methods|members) of)\s+([^\W\d]\w*)",
     re.IGNORECASE,
 )
 """What a question asks about, if that is a word like any other."""

@@ -82,6 +82,9 @@ _EDITS = re.compile(
     r"|rename|rewrite|translate|update|write)\b",
     re.IGNORECASE,
 )
+_DONE = re.compile(r"\w{2}ed\b", re.IGNORECASE)
+"""As in "where is X applied": the end of a question that may want its definition or its uses."""
+_GERUND = re.compile(r"^\W*\w+ing\b", re.IGNORECASE)
 _WHY = re.compile(r"^\W*(?:why|how(?! many| much)|explain)\b", re.IGNORECASE)
 _CLAUSE = re.compile(r"\band\b|\bund\b|[,;?]")
 _FAMILIES = {
@@ -157,6 +160,8 @@ def _about_name(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) 
     answer = _BY_KIND.get(asked.kind, _card)
     looks_up = _QUESTION.match(asked.english) and not _WHY.match(asked.english)
     if looks_up if asked.kind is QuestionKind.WORK else asked.sureness < _UNSURE:
+        answer = _card
+    if asked.kind is QuestionKind.WHERE and _DONE.search(" ".join(_content(asked))):
         answer = _card
     return answer(asked, subject, folder)
 
@@ -473,10 +478,14 @@ def _family(asked: ParsedQuestion, folder: FolderIndex) -> str:
     for word, ending in _FAMILIES.items():
         if found := re.search(rf"\b(?:{word})\b", text):
             return _of_family(found[0], ending, folder)
-    for word in reversed(_content(asked)):
+    content = _content(asked)
+    for word in reversed(content):
         if _SUFFIX_WORD.fullmatch(word):
             singular = re.sub(r"(?:(?<=[sxz])es|ies|s)$", "", word.lower())
-            if found_here := _of_family(word, rf"(?i:{re.escape(singular)}(?:y|e)?)$", folder):
+            beside = [each.lower() for each in content if each != word]
+            # Who asks for several wants none alone that is called so.
+            least = 1 if word.lower() == singular else 2
+            if found_here := _of_family(word, rf"(?i:{re.escape(singular)}(?:y|e)?)$", folder, beside, least):
                 return found_here
     if re.search(r"\bclass(?:es)?\b", text):
         return _definitions_of("classes", [d for d in folder.types if not is_test(d.path)], folder)
@@ -489,12 +498,14 @@ def _family(asked: ParsedQuestion, folder: FolderIndex) -> str:
     return ""
 
 
-def _of_family(word: str, ending: str, folder: FolderIndex) -> str:
+def _of_family(word: str, ending: str, folder: FolderIndex, beside: Sequence[str] = (), least: int = 1) -> str:
     pattern = re.compile(ending)
     own = [d for d in folder.types if pattern.search(d.name)]
     below = [d for d in folder.types if any(pattern.search(base.rpartition(".")[2]) for base in bases_of(d))]
     found = {(d.path, d.line): d for d in (*own, *below) if not is_test(d.path)}
-    return _definitions_of(word, list(found.values()), folder)
+    if beside and (narrow := [d for d in found.values() if all(each in d.name.lower() for each in beside)]):
+        return _definitions_of(word, narrow, folder)
+    return _definitions_of(word, list(found.values()), folder) if len(found) >= least else ""
 
 
 def _definitions_of(what: str, found: Sequence[SymbolMatch], folder: FolderIndex) -> str:
@@ -517,7 +528,7 @@ def _rename(asked: ParsedQuestion, message: UserMessage, folder: FolderIndex) ->
     if old not in folder.names and not looks_like_code(old) and old not in message.quoted and not asked.files:
         return None
     masked = standing(new).sub(NAME, standing(old).sub(NAME, asked.english))
-    if read_kind(masked) is not QuestionKind.RENAME:
+    if read_kind(masked) is not QuestionKind.RENAME or _GERUND.match(asked.text):
         return None
     places = folder.occurrences(old)
     code = [*places.definitions, *places.uses, *places.tests, *places.imports]

@@ -103,6 +103,7 @@ class _Mention(NamedTuple):
     end: int
     text: str
     strength: int
+    quoted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +143,7 @@ def read(text: str, folder: FolderIndex) -> ParsedQuestion:
     """Return a question with the names and files that it is about."""
     text = _SCRIPTS.sub(" ", text)
     files, missing, file_mentions = _files(text, folder)
-    found = [mention for mention in _mentions(text, folder) if not _overlaps(mention, file_mentions)]
+    found = _without_quotes([each for each in _mentions(text, folder) if not _overlaps(each, file_mentions)], folder)
     sure = [
         each for each in found if each.strength == _SURE or (each.strength == _LIKELY and each.text in folder.names)
     ]
@@ -180,7 +181,7 @@ def _mentions(text: str, folder: FolderIndex) -> Iterator[_Mention]:
     for match in quoted:
         name = next(filter(None, match.groups())).strip().removesuffix("()")
         if NAME_PATTERN.fullmatch(name.replace("::", ".")):
-            yield _Mention(*match.span(), name.replace("::", "."), _SURE)
+            yield _Mention(*match.span(), name.replace("::", "."), _SURE, quoted=match.group()[0] != "`")
     if not text.isascii():
         for name in sorted((name for name in folder.names if not name.isascii()), key=len, reverse=True):
             if name in text:
@@ -190,6 +191,17 @@ def _mentions(text: str, folder: FolderIndex) -> Iterator[_Mention]:
         if not any(match.start() < each.end() and each.start() < match.end() for each in quoted):
             name = match.group().removesuffix("()").replace("::", ".")
             yield _Mention(*match.span(), name, _strength(name, text, match))
+
+
+def _without_quotes(found: Sequence[_Mention], folder: FolderIndex) -> list[_Mention]:
+    """Return what may be a name; ordinary words in quotes that nothing defines are none beside other words."""
+    beside = sum(map(_is_content, found)) > 2
+    return [
+        each._replace(strength=_PLAIN)
+        if beside and each.quoted and each.text not in folder.names and not looks_like_code(each.text)
+        else each
+        for each in found
+    ]
 
 
 def _strength(name: str, text: str, match: re.Match[str]) -> int:
@@ -224,7 +236,7 @@ def _resolved(mention: _Mention, folder: FolderIndex) -> AskedName:
 def _plain(text: str, found: Sequence[_Mention], folder: FolderIndex) -> list[tuple[_Mention, AskedName]]:
     """Return the ordinary word that is a name, if the words around it ask about a name; else nothing."""
     words = [each for each in found if len(each.text) >= _SHORTEST_PLAIN or each.text in folder.names]
-    content = [each for each in words if each.text.lower() not in ASKING]
+    content = [each for each in words if _is_content(each)]
     candidates = [each for each in content if each.text in folder.names]
     if not candidates and (slot := [each for each in words if _in_slot(text, each)] or content[: len(content) == 1]):
         near = [(each, folder.alike(each.text, slips=not folder.has_word(each.text))) for each in slot[:1]]
@@ -234,6 +246,11 @@ def _plain(text: str, found: Sequence[_Mention], folder: FolderIndex) -> list[tu
             subject = _resolved(mention, folder)
             return [(mention, subject)] if subject.known else []
     return []
+
+
+def _is_content(mention: _Mention) -> bool:
+    """Return whether a word is none of those that questions are made of, German ones among them."""
+    return not ASKING.issuperset(translated(mention.text).lower().split())
 
 
 def _asks_about(text: str, mention: _Mention, content: int) -> bool:

@@ -99,6 +99,7 @@ ANSWERS = {
         "Exceptions defined here, 2 in all:\n1. `ShopError shop/errors.py:1` `class ShopError(Exception):`\n"
         "2. `NoStock shop/errors.py:5` `class NoStock(ShopError):`"
     ),
+    "list the gift carts": "Carts defined here, 1 in all:\n1. `GiftCart shop/cart.py:19` `class GiftCart(Cart):`",
     "where is `strict`?": (
         "`strict` is a parameter and not a definition of its own; 2 functions have it:\n"
         f"1. {PARSE}\n2. {STUB}"
@@ -143,6 +144,14 @@ ANSWERS = {
         "None of 9 files has the words `Kunden`, `überprüft`.\nSearch results for “limit”, best first:\n"
         "1. `Cart.__init__ shop/cart.py:10`"
     ),
+    "where is parse_price applied?": (
+        f"Defined here:\n1. {PARSE}\n2. {STUB}\n\nUsed here:\n3. `add_item shop/cart.py:16`"
+    ),
+    'where are prices like "cheap" parsed into text?': (
+        "None of 9 files has the words `like`, `cheap`.\nSearch results for “prices parsed text”, best first:\n"
+        "1. `parse_price shop/prices.py:1`"
+    ),
+    "wo wird GiftCart getestet": "Tested here:\n1. `test_gift tests/test_cart.py:5`",
     "在哪里解析 price": (
         "Search results for “parse price”, best first:\n"
         "1. `parse_price shop/prices.py:1` `def parse_price(text, strict=False):`"
@@ -203,6 +212,11 @@ def test_what_it_cannot_do_is_one_sentence_with_the_nearest_places(shop):
     ]
     assert shop("why is parsing prices so slow?").splitlines()[0] == explains_not
     assert len(shop("why is parsing prices so slow?").splitlines()) <= 4
+    assert shop("how do Cart and NoStock differ?").splitlines() == [
+        explains_not,
+        f"1. {CART}",
+        "2. `NoStock shop/errors.py:5` `class NoStock(ShopError):`",
+    ]
 
 
 @pytest.mark.parametrize(
