@@ -73,6 +73,7 @@ def test_eval_runs_a_task_to_its_verdict(model: Path, tmp_path: Path, capsys: py
 
 
 @pytest.mark.long
+@pytest.mark.timeout(900)
 def test_selfcheck_finds_nothing_wrong(model: Path, capsys: pytest.CaptureFixture[str]):
     assert main(["selfcheck", "--model", str(model), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

@@ -9,7 +9,7 @@ import anthropic
 import openai
 import pytest
 
-from tests.app.server.serving import Served, served
+from tests.app.server.serving import WEATHER, Served, served
 
 ASKED: Any = [{"role": "user", "content": "Name the capital of France."}]
 
@@ -68,3 +68,35 @@ def test_anthropic_whole_streamed_and_stopped(claude: anthropic.Anthropic):
         assert stream.get_final_message().content[0].text == whole.content[0].text != ""
     stopped = claude.messages.create(stop_sequences=["Paris"], **wanted)
     assert (stopped.stop_reason, stopped.stop_sequence) == ("stop_sequence", "Paris")
+
+
+def test_a_call_is_forced_whole_and_streamed(gpt: openai.OpenAI):
+    """The model has never seen a call: what is written is the grammar's."""
+
+    def forced(choice: Any, **more: Any) -> Any:
+        return gpt.chat.completions.create(
+            model="any", messages=ASKED, tools=[WEATHER], tool_choice=choice, max_tokens=60, temperature=0, **more
+        )
+
+    (call,) = forced("required").choices[0].message.tool_calls
+    assert call.function.name == "weather" and isinstance(json.loads(call.function.arguments)["city"], str)
+    named = {"type": "function", "function": {"name": "weather"}}
+    deltas = [chunk.choices[0].delta.tool_calls for chunk in forced(named, stream=True)]
+    parts = [each.function for calls in deltas for each in calls or ()]
+    assert [each.name for each in parts if each.name] == ["weather"]
+    assert isinstance(json.loads("".join(each.arguments or "" for each in parts))["city"], str)
+
+
+def test_anthropic_s_tool_choice_forces_a_call(claude: anthropic.Anthropic):
+    tool: Any = {"name": "weather", "input_schema": WEATHER["function"]["parameters"]}  # type: ignore[index]
+    found = claude.messages.create(
+        model="any",
+        messages=ASKED,
+        tools=[tool],
+        tool_choice={"type": "any"},
+        max_tokens=60,
+        extra_body={"temperature": 0},
+    )
+    assert found.stop_reason == "tool_use"
+    (block,) = [each for each in found.content if each.type == "tool_use"]
+    assert block.name == "weather" and isinstance(block.input["city"], str)
