@@ -188,6 +188,7 @@ class EngineInfo:
         speculation: the actual mode.
         drafter: one line about the drafter, empty without one.
         warnings: sentences for the user.
+        no_drafts: why nothing can be drafted for this model; empty if something can.
     """
 
     name: str
@@ -203,6 +204,7 @@ class EngineInfo:
     speculation: Speculation
     drafter: str
     warnings: tuple[str, ...]
+    no_drafts: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,8 +40,8 @@ STRICT_ON_GPU = (
 
 
 CANNOT_ROLL_BACK = (
-    "drafts are off: the memory of this model's recurrent layers ({0}) cannot go back after a rejected draft in this "
-    "llama.cpp, so --speculation {1} decodes plainly; answers are the same, without the speed"
+    "Drafts are off: the memory of this model's recurrent layers ({}) cannot go back after a rejected draft in this "
+    "llama.cpp; fast and strict decode plainly, with the same answers"
 )
 
 
@@ -80,8 +80,9 @@ class Loader:
         capacity, warnings = usable_context(model.header, self._options.n_ctx)
         warnings = [*model.warnings, *warnings]
         longest = _longest_rollback(model)
-        if model.recurrent and not longest and self._options.speculation is not Speculation.OFF:
-            warnings.append(CANNOT_ROLL_BACK.format(model.header.architecture, self._options.speculation.value))
+        no_drafts = CANNOT_ROLL_BACK.format(model.header.architecture) if model.recurrent and not longest else ""
+        if no_drafts and self._options.speculation is not Speculation.OFF:
+            warnings.append(no_drafts)
             self._options = replace(self._options, speculation=Speculation.OFF)
             strict = False
         assembly = self._assembly = SpeculatorFactory(model, self._options)
@@ -100,6 +101,7 @@ class Loader:
             warnings.append("the model has no token that ends an answer; every answer continues until you stop it")
         self._report("context", 1.0)
         info = _info(model, self._options, sequence.capacity, assembly.described, warnings + assembly.warnings)
+        info = replace(info, no_drafts=no_drafts)
         return LoadedModel(sequence, speculator, info, assembly, self.undo)
 
     def undo(self) -> None:
@@ -182,7 +184,8 @@ def context_options(options: EngineOptions, capacity: int, longest: int = 0) -> 
     # llama.cpp aborts unless a micro-batch is larger than a draft and the token before it.
     least = longest + 2 if longest else 1
     return ContextOptions(
-        n_ctx=capacity,
+        # llama.cpp makes batches no larger than the context.
+        n_ctx=max(capacity, least),
         n_batch=max(options.n_batch, least),
         n_ubatch=max(min(options.n_ubatch, widest), least),
         type_k=options.kv_type,

@@ -89,9 +89,9 @@ def session_info(
     """Return what a front end shows of an open session."""
     info = engine.info
     warnings = (*report.warnings, *info.warnings)
-    return SessionInfo(
-        info.n_ctx, describe_model(info), warnings, mode, info.drafter, report.lines, strict_refusal(settings, folder)
-    )
+    no_strict = info.no_drafts or strict_refusal(settings, folder)
+    mode = Speculation.OFF if info.no_drafts else mode
+    return SessionInfo(info.n_ctx, describe_model(info), warnings, mode, info.drafter, report.lines, no_strict)
 
 
 def strict_refusal(settings: Settings, folder: Path) -> str:

@@ -552,6 +552,8 @@ class Models:
 
         session, slot = self._session, self._session.slot
         engine = in_process(slot.healthy(), "Another mode of speculation").engine
+        if mode is not Speculation.OFF and engine.info.no_drafts:
+            raise UserError(engine.info.no_drafts)
         # Checked before the engine is closed: once something was computed, the kernels are settled.
         if mode is Speculation.STRICT and not use_fixed_kernels():
             raise UserError(session.info().no_strict)

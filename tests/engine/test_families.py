@@ -15,7 +15,6 @@ from laguna_engine.events import Round
 from laguna_engine.llama.context import Context, ContextOptions, DecodeStatus, Outputs
 from laguna_engine.llama.model import Model
 from laguna_engine.llama.trial import Memory
-from laguna_engine.loader import CANNOT_ROLL_BACK
 from tests.engine import families, memory_checks, tiny
 from tests.engine.runs import gather, in_a_strict_process
 
@@ -68,11 +67,11 @@ def test_a_state_that_cannot_go_back_has_no_drafts(speculation: Speculation, fol
     with Engine.open(EngineOptions(written("granitehybrid", folder), n_ctx=512, speculation=speculation)) as engine:
         assert engine.info.speculation is Speculation.OFF
         asked_for_drafts = speculation is Speculation.FAST
-        assert engine.info.warnings == ((CANNOT_ROLL_BACK.format("granitehybrid", "fast"),) if asked_for_drafts else ())
-    assert CANNOT_ROLL_BACK.format("granitehybrid", "fast") == (
-        "drafts are off: the memory of this model's recurrent layers (granitehybrid) cannot go back after a rejected "
-        "draft in this llama.cpp, so --speculation fast decodes plainly; answers are the same, without the speed"
-    )
+        assert engine.info.no_drafts == (
+            "Drafts are off: the memory of this model's recurrent layers (granitehybrid) cannot go back after a "
+            "rejected draft in this llama.cpp; fast and strict decode plainly, with the same answers"
+        )
+        assert engine.info.warnings == ((engine.info.no_drafts,) if asked_for_drafts else ())
 
 
 @pytest.mark.parametrize("name", families.ROLLS_BACK)
@@ -137,7 +136,10 @@ def test_a_stopped_prompt_loses_the_state_and_a_round_does_not(contexts: tuple[C
 
 
 @pytest.mark.parametrize("name", ["lfm2", "granitehybrid"])
-def test_a_stopped_prompt_goes_on_from_the_last_checkpoint(name: str, folder: Path) -> None:
+def test_a_stopped_prompt_goes_on_from_the_last_checkpoint(
+    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("laguna_engine.checkpoints._SHARE", float("inf"))
     with Engine.open(EngineOptions(written(name, folder), n_ctx=1024, n_ubatch=64, threads=1)) as engine:
         gather(engine.generate(Request(PROMPT, max_tokens=2)))
         sequence, asked = engine._sequence, [*PROMPT, *PROMPT, *PROMPT]
@@ -151,3 +153,33 @@ def test_a_stopped_prompt_goes_on_from_the_last_checkpoint(name: str, folder: Pa
         engine._thread.call(stopped)
         assert (sequence.position, list(sequence.tokens)) == (len(PROMPT) - 1, PROMPT[:-1])
         assert engine.preview(asked).cached == len(PROMPT) - 1
+
+
+@pytest.mark.parametrize("name", ["mistral3", "gemma4", "qwen35", "granitehybrid"])
+def test_what_a_prompt_reads_again(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One turn after a rewind and after dropped thinking, whatever kind of memory there is."""
+    monkeypatch.setattr("laguna_engine.checkpoints._SHARE", float("inf"))
+    question = [[tiny.EOS, *((50 + 7 * place + 13 * turn) % 380 + 30 for place in range(99))] for turn in range(4)]
+    opening = [tiny.ASSISTANT, 60]
+    with Engine.open(EngineOptions(written(name, folder), n_ctx=1024, n_ubatch=64, threads=1)) as engine:
+
+        def read(prompt: list[int]) -> tuple[list[int], int]:
+            run = gather(engine.generate(Request(prompt, max_tokens=40)))
+            return run.tokens, len(prompt) - run.stats.cached_tokens
+
+        chat: list[int] = []
+        for turn in range(2):
+            chat += [*question[turn], *opening]
+            before = chat.copy()
+            answer, new = read(chat)
+            chat += answer
+        # The newest token of an answer is not computed yet.
+        assert new == 103
+        changed = [*before[:-102], *question[2], *opening]
+        answer, new = read(changed)
+        # Rows are reused as far as they are the same, states where a turn begins or its answer opens.
+        assert new == (103 if name in ("qwen35", "granitehybrid") else 101)
+        thoughtless = [*changed, *answer[30:], *question[3], *opening]
+        _, new = read(thoughtless)
+        assert new == 112 + (2 if name in ("qwen35", "granitehybrid") else 0)
+        assert read(thoughtless)[1] == (2 if name in ("qwen35", "granitehybrid") else 1)

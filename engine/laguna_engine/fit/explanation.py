@@ -223,6 +223,10 @@ def _drafter(space: SearchSpace, found: PlanCandidate) -> Reason:
     if found.drafter:
         size = found.memory.sum("drafter")
         return Reason("drafter", "on", f"It takes {amount(size)} and speeds up answers where its drafts are accepted.")
+    if space.shape.state and not space.shape.rolls_back:
+        return Reason(
+            "drafter", "none", "Drafts are off: the recurrent layers' memory cannot go back after a rejected one."
+        )
     if space.drafter is None and not space.constraints.plain:
         return Reason("drafter", "none", "There is no drafter for this model here; text is still drafted by copying.")
     if space.constraints.drafter is False or space.constraints.plain:

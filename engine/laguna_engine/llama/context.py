@@ -604,7 +604,7 @@ def _create(model: Model, options: ContextOptions, stop: AbortFlag, taps: Taps |
     params.n_ubatch = min(options.n_ubatch, options.n_batch)
     if model.recurrent and options.rollback:
         params.n_rs_seq = options.rollback
-        if params.n_ubatch < options.rollback + 2:
+        if min(params.n_ubatch, options.n_ctx or model.n_ctx_train) < options.rollback + 2:
             # llama.cpp aborts on micro-batches that are not larger than what has to stay together in one.
             raise ContextError(
                 f"micro-batches of {params.n_ubatch} tokens cannot go back by {options.rollback}; use more"
