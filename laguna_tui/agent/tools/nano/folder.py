@@ -125,7 +125,10 @@ class FolderIndex:
         if len(word) <= _ONE_SLIP or not word.isascii():
             return []
         forms = {word, stem(word)}
-        near = Counter(part for part in chain(*map(parts, self.names)) if any(_is_typed(form, part) for form in forms))
+        # One of its halves is whole.
+        halves = {half for form in forms for half in (form[: len(form) // 2], form[(len(form) + 1) // 2 :])}
+        names = (name for name in self.names if any(half in name.lower() for half in halves))
+        near = Counter(part for part in chain(*map(parts, names)) if any(_is_typed(form, part) for form in forms))
         return [part for part, _ in near.most_common(1)]
 
     def lines(self, path: str) -> list[str]:
