@@ -78,4 +78,4 @@ def test_selfcheck_finds_nothing_wrong(model: Path, capsys: pytest.CaptureFixtur
     assert main(["selfcheck", "--model", str(model), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     own = [each for each in found["findings"] if each["check"].startswith(model.name)]
-    assert {each["level"] for each in own} == {"ok", "skip"} and len(own) > 6
+    assert {each["status"] for each in own} == {"ok", "skip"} and len(own) > 6
