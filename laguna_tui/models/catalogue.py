@@ -159,6 +159,7 @@ def _from_path(wanted: str, catalogue: Mapping[str, ModelEntry]) -> ModelEntry:
         path=path,
         context_max=known.context_max,
         facts=known.facts,
+        weights=known.weights,
         tools=known.tools,
         turns=known.turns,
     )

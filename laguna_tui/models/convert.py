@@ -35,6 +35,7 @@ from laguna_tui.models import convert_config, convert_safetensors
 from laguna_tui.models.convert_config import CONFIG, DrafterConfig
 from laguna_tui.models.convert_layout import FORMATS, TABLE, OutputTensor, output_tensors
 from laguna_tui.models.convert_safetensors import SourceTensor
+from laguna_tui.models.model_selection import TRAINED_FOR
 from laguna_tui.models.records import SHA256, fingerprint_of
 
 KINDS = ("bf16", *QUANTIZED)
@@ -63,12 +64,14 @@ class Provenance:
         revision: A commit.
         licence: Its name.
         sha256: Known hashes of source files by name; the others are computed.
+        trained_for: "owner/name" of the weights it was trained for, with "@commit" if known.
     """
 
     repository: str = ""
     revision: str = ""
     licence: str = ""
     sha256: Mapping[str, str] = field(default_factory=dict)
+    trained_for: str = ""
 
     @classmethod
     def from_folder(cls, folder: Path) -> "Provenance":
@@ -210,6 +213,7 @@ def _identity(kind: str, provenance: Provenance) -> dict[str, Written]:
         "general.architecture": "dflash",
         "general.type": "model",
         "general.license": provenance.licence,
+        TRAINED_FOR: provenance.trained_for,
         "laguna_tui.converted.by": f"laguna-tui {__version__}",
         "laguna_tui.converted.from": provenance.repository,
         "laguna_tui.converted.revision": provenance.revision,

@@ -280,7 +280,7 @@ class Download:
         store, name = self._store, converted_name(entry)
         files = [store.file_path(source, file.name, file.etag) for file in listing.files]
         known = {file.name: file.etag.value for file in listing.files if file.etag and file.etag.kind == SHA256}
-        provenance = Provenance(source.repository, listing.commit, entry.license, known)
+        provenance = Provenance(source.repository, listing.commit, entry.license, known, entry.trained_for)
         convert: Converter = self._converter or convert_files
         try:
             convert([path for path in files if path], target, self._reporter.conversion_step(name), provenance)

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from laguna_tui.models.store import Store
 
 
+TRAINED_FOR = "laguna_tui.trained_for"
+"""Key in the header of a drafter that this app converted: the weights that it was trained for."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelSelection:
     """The selected model and its files.
@@ -89,6 +93,42 @@ def _stored_drafter(drafter: ModelEntry, store: "Store | None", given: str) -> P
     if path is None or not path.is_file():
         raise UserError(f"{given}: not on this machine; run: laguna-tui models download {drafter.name}")
     return path
+
+
+_OTHER_WEIGHTS = (
+    "{drafter} was trained for {trained_for}, and {title} is made of {weights}: fewer drafts may be accepted, which "
+    "costs speed and never changes an answer"
+)
+
+
+def weights_doubt(entry: ModelEntry, drafter: Path, store: "Store | None" = None) -> str:
+    """Return that a drafter was trained for other weights than a model's, as a sentence; empty if not, or if unknown.
+
+    A file that this app converted says what it was trained for, and otherwise the catalogue.
+    """
+    from laguna_engine.errors import ModelFileError
+    from laguna_engine.gguf import header
+    from laguna_tui.models.store import Store
+
+    try:
+        trained_for = header.read_unchecked(drafter).metadata.get(TRAINED_FOR)
+    except ModelFileError:
+        return ""
+    if not isinstance(trained_for, str):
+        shelf = store or Store()
+        drafters = (each for each in load_catalogue().values() if each.kind is ModelKind.DRAFTER)
+        trained_for = next((each.trained_for for each in drafters if shelf.path(each) == drafter), "")
+    if not trained_for or not entry.weights or _same_weights(trained_for, entry.weights):
+        return ""
+    return _OTHER_WEIGHTS.format(
+        drafter=drafter.name, trained_for=trained_for, title=entry.title, weights=entry.weights
+    )
+
+
+def _same_weights(one: str, other: str) -> bool:
+    """Return whether two names of weights may mean the same; a commit counts only if both have one."""
+    (name, _, commit), (other_name, _, other_commit) = one.partition("@"), other.partition("@")
+    return name == other_name and (commit == other_commit or not commit or not other_commit)
 
 
 def adapter_of(settings: Settings) -> tuple[str, Path] | None:

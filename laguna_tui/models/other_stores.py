@@ -1,4 +1,4 @@
-"""Finds GGUFs that Ollama, LM Studio and llama.cpp have downloaded, to be opened in place. Reads headers only."""
+"""Finds GGUFs that other programs have downloaded, and those in ~/models, to be opened in place. Reads headers only."""
 
 import json
 import os
@@ -35,26 +35,31 @@ class FoundFile:
 
 
 class Stores(NamedTuple):
-    """The folders in which other programs have their models."""
+    """The folders in which other programs and the user have models; `hub` is the cache of huggingface_hub."""
 
     ollama: Path
     lm_studio: tuple[Path, ...]
     llama_cpp: Path
+    hub: Path
+    own: Path
 
     @property
     def shown(self) -> tuple[str, ...]:
         """The folders, for the user."""
-        return tuple(map(str, (self.ollama, *self.lm_studio, self.llama_cpp)))
+        return tuple(map(str, (self.ollama, *self.lm_studio, self.llama_cpp, self.hub, self.own)))
 
 
 def other_stores(home: Path | None = None) -> Stores:
     """Return where to look. home: the user's home folder; None for this process's."""
     base = home or Path.home()
     caches = base / "Library" / "Caches" if sys.platform == "darwin" else base / ".cache"
+    hub = Path(os.environ["HF_HOME"]) / "hub" if "HF_HOME" in os.environ else base / ".cache" / "huggingface" / "hub"
     return Stores(
         Path(os.environ["OLLAMA_MODELS"]) if "OLLAMA_MODELS" in os.environ else base / ".ollama" / "models",
         (base / ".lmstudio" / "models", base / ".cache" / "lm-studio" / "models"),
         Path(os.environ["LLAMA_CACHE"]) if "LLAMA_CACHE" in os.environ else caches / "llama.cpp",
+        Path(os.environ["HF_HUB_CACHE"]) if "HF_HUB_CACHE" in os.environ else hub,
+        base / "models",
     )
 
 
@@ -64,6 +69,8 @@ def found_files(home: Path | None = None) -> tuple[FoundFile, ...]:
     found = [list(islice(_ollama(stores.ollama), _MOST))]
     found.append([each for store in stores.lm_studio for each in islice(_ggufs(store, 3, "LM Studio"), _MOST)])
     found.append(list(islice(_ggufs(stores.llama_cpp, 1, "llama.cpp"), _MOST)))
+    found.append(_snapshots(stores.hub))
+    found.append(list(islice(_ggufs(stores.own, 3, "~/models"), _MOST)))
     return tuple(each for files in found for each in sorted(files, key=attrgetter("title")))
 
 
@@ -83,6 +90,15 @@ def _ggufs(store: Path, depth: int, owner: str) -> Iterator[FoundFile]:
         first = path.name == part_names(path.name)[0]
         if name.endswith(".gguf") and first and not name.startswith("mmproj"):
             yield from _found(path, title_of(path), owner)
+
+
+def _snapshots(store: Path) -> list[FoundFile]:
+    """Return the files in the snapshots of the hub's cache, each once: models--OWNER--NAME/snapshots/COMMIT/FILE."""
+    with suppress(OSError):
+        folders = [path / "snapshots" for path in store.iterdir() if path.name.startswith("models--")]
+        found = islice((each for folder in sorted(folders) for each in _ggufs(folder, 3, "the hub's cache")), _MOST)
+        return list({each.path.resolve(): each for each in found}.values())
+    return []
 
 
 def _ollama(store: Path) -> Iterator[FoundFile]:

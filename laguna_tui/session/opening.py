@@ -22,7 +22,7 @@ from laguna_engine.native.cpu_determinism import can_fix_kernels
 from laguna_engine.native.verdicts import verdicts
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.settings import Settings
-from laguna_tui.models.model_selection import ModelSelection
+from laguna_tui.models.model_selection import ModelSelection, weights_doubt
 from laguna_tui.session.draft_statistics import load_draft_statistics, save_draft_statistics
 from laguna_tui.session.model_options import NOTES, VERDICTS, describe_model, economy_file, engine_options
 from laguna_tui.session.opening_report import OpenedAs, OpeningReport, strict_lines, summary
@@ -68,7 +68,8 @@ def open_selection(
     engine, options, report = open_engine(
         asked, selected.settings, selected.entry.title, selected.context, notes, opened
     )
-    return engine, OpenedAs(options, report)
+    doubt = weights_doubt(selected.entry, options.drafter) if options.drafter is not None else ""
+    return engine, OpenedAs(options, replace(report, warnings=(*report.warnings, doubt)) if doubt else report)
 
 
 def close_engine(engine: Engine, options: EngineOptions, state: Path | None) -> None:

@@ -71,6 +71,8 @@ class Shape:
     window: int = 64
     n_ctx: int = 2048
     n_vocab: int = 512
+    dense: int = 1
+    """First layers without experts."""
 
     def heads(self, layer: int) -> int:
         return self.sliding_heads if layer % 4 else self.full_heads
@@ -241,7 +243,7 @@ def describe(file: GgufFile, shape: Shape) -> None:
         "embedding_length": shape.n_embd,
         "block_count": shape.n_layer,
         "feed_forward_length": shape.n_ff,
-        "leading_dense_block_count": 1,
+        "leading_dense_block_count": shape.dense,
         "attention.head_count": [shape.heads(layer) for layer in range(shape.n_layer)],
         "attention.head_count_kv": shape.kv_heads,
         "attention.key_length": shape.head,
@@ -337,7 +339,7 @@ def list_tensors(shape: Shape, matrix: Callable[..., None], vector: Callable[...
         matrix(block + "attn_v.weight", shape.kv_heads * head, embd, scale=2.0)
         matrix(block + "attn_output.weight", embd, queries, scale=2.0)
         matrix(block + "attn_gate.weight", shape.heads(layer), embd)
-        if layer == 0:
+        if layer < shape.dense:
             matrix(block + "ffn_gate.weight", shape.n_ff, embd)
             matrix(block + "ffn_up.weight", shape.n_ff, embd)
             matrix(block + "ffn_down.weight", embd, shape.n_ff)

@@ -103,7 +103,10 @@ _NEEDED = {
 
 
 def _described(name: str, facts: Mapping[str, int | str], context: int, size: int) -> ModelShape:
-    """Return the shape of a model by its widths; every weight gets the same share of `size`."""
+    """Return the shape of a model by its widths; every weight gets the same share of `size`.
+
+    A recurrent state is taken for one that llama.cpp can roll back, as that of Qwen3.5, which takes more memory.
+    """
 
     def width(key: str) -> int:
         return int(facts.get(key, 0))
@@ -112,6 +115,9 @@ def _described(name: str, facts: Mapping[str, int | str], context: int, size: in
     queries, keys = width("attention.head_count") * head, width("attention.head_count_kv") * head
     experts, matrix = width("expert_count"), width("vocab_size") * embd
     recurrent = embd * (3 * width("ssm.inner_size") + 2 * width("ssm.group_count") * width("ssm.state_size"))
+    # `llama_hparams::n_embd_s` and `n_embd_r`, which are stored as float32.
+    rows = width("ssm.inner_size") + 2 * width("ssm.group_count") * width("ssm.state_size")
+    state = _F32 * (width("ssm.inner_size") * width("ssm.state_size") + (width("ssm.conv_kernel") - 1) * rows)
     ff = width("feed_forward_length")
     weights: list[tuple[int, int]] = []
     kinds: list[LayerShape] = []
@@ -126,7 +132,7 @@ def _described(name: str, facts: Mapping[str, int | str], context: int, size: in
                 sliding=slides, queries=queries, keys=keys if full else 0, values=keys if full else 0,
                 heads=width("attention.head_count"), gate=0, ff=0 if experts else ff, experts=experts,
                 experts_used=width("expert_used_count"), expert_ff=ff if experts else 0, shared_ff=0,
-                experts_size=0, size=0,
+                experts_size=0, size=0, state=0 if full else state,
             )
         )  # fmt: skip
     tied = bool(facts.get("tied"))
@@ -138,7 +144,7 @@ def _described(name: str, facts: Mapping[str, int | str], context: int, size: in
     return ModelShape(
         name=name, n_embd=embd, n_vocab=width("vocab_size"), n_ctx=context, head=head,
         window=width("attention.sliding_window"), layers=tuple(layers), embedding_size=round(matrix * bytes_each),
-        output_size=round(matrix * bytes_each), tied=tied,
+        output_size=round(matrix * bytes_each), tied=tied, rolls_back=state > 0,
     )  # fmt: skip
 
 

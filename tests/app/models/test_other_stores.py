@@ -16,7 +16,8 @@ GGUF = b"GGUF" + bytes(60)
 @pytest.fixture(autouse=True)
 def _no_variable(monkeypatch):
     monkeypatch.delenv("OLLAMA_MODELS", raising=False)
-    monkeypatch.delenv("LLAMA_CACHE", raising=False)
+    for name in ("LLAMA_CACHE", "HF_HOME", "HF_HUB_CACHE"):
+        monkeypatch.delenv(name, raising=False)
 
 
 def put(path, data=GGUF):
@@ -73,6 +74,19 @@ def test_a_blob_that_is_not_a_model_file_is_skipped_at_once(tmp_path, make):
     (store / "blobs").mkdir()
     make(store / "blobs" / "sha256-0123abc")
     assert found_files(tmp_path) == ()
+
+
+def test_files_in_the_hubs_cache_and_the_users_own_folder_are_found_once(tmp_path):
+    repository = tmp_path / ".cache" / "huggingface" / "hub" / "models--owner--name"
+    blob = put(repository / "blobs" / "0123")
+    for commit in ("c1", "c2"):
+        (repository / "snapshots" / commit).mkdir(parents=True)
+        (repository / "snapshots" / commit / "a.gguf").symlink_to(blob)
+    put(tmp_path / "models" / "mine.gguf")
+    assert [(found.title, found.owner) for found in found_files(tmp_path)] == [
+        ("a", "the hub's cache"),
+        ("mine", "~/models"),
+    ]
 
 
 def test_files_that_llama_cpp_downloaded_are_found(tmp_path, monkeypatch):

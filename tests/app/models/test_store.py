@@ -8,7 +8,7 @@ import pytest
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.settings import Settings
 from laguna_tui.models.catalogue import load_catalogue, resolve
-from laguna_tui.models.model_selection import drafter_of
+from laguna_tui.models.model_selection import TRAINED_FOR, drafter_of, weights_doubt
 from laguna_tui.models.partial_file import DownloadLock
 from laguna_tui.models.records import (
     SHA256,
@@ -20,6 +20,7 @@ from laguna_tui.models.records import (
 )
 from laguna_tui.models.store import ModelState, Store
 from tests.app.odd_files import odd
+from tests.engine import drafters
 
 DATA = b"GGUF and so on"
 ETAG = Fingerprint(SHA256, hashlib.sha256(DATA).hexdigest())
@@ -223,3 +224,42 @@ def test_a_record_that_is_not_a_small_file_counts_as_missing(tmp_path, make):
     make(tmp_path / "record.json")
     assert read_json(tmp_path / "record.json", FileRecord) is None
     assert read_json(tmp_path / "record.json", RepositoryListing) is None
+
+
+def test_a_drafter_for_other_weights_is_reported(store):
+    catalogue = load_catalogue()
+    entry, other, own = catalogue["xs-2.1"], catalogue["xs-2.1-dflash-gguf"], catalogue["xs.2-dflash-lucebox"]
+    for drafter, name in ((other, "a-Q8_0.gguf"), (own, "b.gguf")):
+        put(store, drafter, name)
+        path = store.final_path(drafter.source, name)
+        path.write_bytes(drafter_file())
+        record = FileRecord(
+            drafter.source.repository, "c0", name, path.stat().st_size, Fingerprint(SHA256, sha256_of(path))
+        )
+        store.save_record(drafter.source, record)
+        store.save_listing(drafter, RepositoryListing("c0", (RemoteFile(name, record.size, record.etag),)))
+    assert weights_doubt(entry, store.path(other), store) == ""
+    assert weights_doubt(entry, store.path(own), store) == (
+        "b.gguf was trained for poolside/Laguna-XS.2, and Laguna XS 2.1 is made of poolside/Laguna-XS-2.1: fewer "
+        "drafts may be accepted, which costs speed and never changes an answer"
+    )
+
+
+@pytest.mark.parametrize(
+    ("trained_for", "weights", "same"),
+    [("a/b", "a/b", True), ("a/b@" + "0" * 40, "a/b", True), ("a/b@" + "0" * 40, "a/b@" + "1" * 40, False)],
+)
+def test_a_converted_drafter_says_what_it_was_trained_for(tmp_path, store, trained_for, weights, same):
+    path = tmp_path / "drafter.gguf"
+    path.write_bytes(drafter_file(trained_for))
+    entry = replace(load_catalogue()["xs-2.1"], weights=weights)
+    assert (weights_doubt(entry, path, store) == "") is same
+
+
+def drafter_file(trained_for: str = "") -> bytes:
+    file = drafters.make(drafters.LAGUNA)
+    return (file.set(TRAINED_FOR, trained_for) if trained_for else file).to_bytes()
+
+
+def sha256_of(path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
