@@ -41,7 +41,8 @@ OFFLINE = "Offline mode: nothing is downloaded. Open a GGUF of your own: /model 
 
 def offer_parts(offer: SetupOffer, *, details: bool, confirming: bool) -> list[StyledText]:
     """Return this machine and the model: what it needs, and how fast it would be."""
-    title = "A model that suits it" if offer.recommended else "Not recommended for this machine"
+    title = "A model that runs on it" if offer.memory and not offer.slow else "Not recommended for this machine"
+    title = "A model that suits it" if offer.recommended else title
     parts: list[StyledText] = [("This machine\n", HEADING), (f"{sanitize_line(offer.machine)}\n\n", TEXT)]
     parts += [(f"{title}\n", HEADING), (f"{sanitize_line(offer.title)}\n", "bold")]
     for name, value in _facts(offer):

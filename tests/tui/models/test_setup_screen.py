@@ -23,6 +23,7 @@ from tests.tui.test_snapshots import StillApp
 SLOW = replace(
     OFFER,
     recommended=False,
+    slow=True,
     why="It runs on the CPU with 32 K tokens of context. At this speed answers come slower than you read them.",
     rate=3.2,
 )
