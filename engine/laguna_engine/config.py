@@ -258,9 +258,10 @@ class Request:
             ahead of a request that begins with it.
         drafting: speculative decoding; for a prefill ahead, that of the coming request, so that the drafter sees the
             prompt too.
-        thinking_budget: most tokens between `<think>` and `</think>`, those of a span that the transcript leaves open
-            included; then `</think>` is the only token allowed. None for no limit, and without effect on a model that
-            has no such tokens.
+        thinking_budget: most tokens of thinking, those of a span that the transcript leaves open included; then what
+            closes it is the only token allowed. None for no limit, and without effect on a model that has no such
+            tokens.
+        thinking_tags: the texts of the tokens that open and close thinking.
         no_repeat: stretches of tokens that were repeated without end; the token that would begin another round of one,
             right after a whole round, is not sampled.
         constraints: what else the next token may be; one that fails is left out with a warning (`ConstraintFailed`).
@@ -277,6 +278,7 @@ class Request:
     max_tokens: int | None = None
     drafting: Drafting = DRAFTING
     thinking_budget: int | None = None
+    thinking_tags: tuple[str, str] = ("<think>", "</think>")
     no_repeat: tuple[tuple[int, ...], ...] = ()
     constraints: tuple[ConstraintSpec, ...] = ()
     logprobs: int | None = None

@@ -224,6 +224,7 @@ class Engine:
         thinking_budget: int | None = None,
         no_repeat: tuple[tuple[int, ...], ...] = (),
         constraints: tuple[ConstraintSpec, ...] = (),
+        thinking_tags: tuple[str, str] = ("<think>", "</think>"),
     ) -> Replay:
         """Decode the `answer` to `prompt` again without drafts, and compare. Waits for the end; `cancel` ends it early.
 
@@ -236,12 +237,18 @@ class Engine:
             thinking_budget: that of the answer's request.
             no_repeat: that of the answer's request.
             constraints: those of the answer's request.
+            thinking_tags: those of the answer's request.
 
         Raises:
             RequestError: as for `generate`.
         """
         request = Request(
-            prompt, sampling, thinking_budget=thinking_budget, no_repeat=no_repeat, constraints=constraints
+            prompt,
+            sampling,
+            thinking_budget=thinking_budget,
+            thinking_tags=thinking_tags,
+            no_repeat=no_repeat,
+            constraints=constraints,
         )
         return replay(self.generate, self._margin, request, answer, progress or (lambda _: None), rounds)
 

@@ -27,7 +27,7 @@ from laguna_engine.events import (
     Stats,
     Token,
 )
-from laguna_engine.gguf.laguna import END_THINK, END_TOOL_CALL, THINK, TOOL_CALL
+from laguna_engine.gguf.laguna import END_TOOL_CALL, TOOL_CALL
 from laguna_engine.llama.context import Context, DecodeStatus, Outputs
 from laguna_engine.llama.sampler import LOGITS, LogprobRecorder, Readout, SamplerChain
 from laguna_engine.llama.vocab import Vocab
@@ -269,7 +269,7 @@ Leave = Callable[[Generation], None]
 
 def thinking_budget(request: Request, vocab: Vocab) -> ThinkingBudget | None:
     """Return the limit of the answer's thinking; None for a request or a model without one."""
-    opens, closes = vocab.id_of(THINK), vocab.id_of(END_THINK)
+    opens, closes = map(vocab.id_of, request.thinking_tags)
     if request.thinking_budget is None or opens is None or closes is None:
         return None
     call = vocab.id_of(TOOL_CALL), vocab.id_of(END_TOOL_CALL)

@@ -142,6 +142,7 @@ class ModelService:
             max_tokens=options.max_tokens,
             drafting=model.drafting,
             thinking_budget=thinking_limit,
+            thinking_tags=self.prompts.turn.thinking_tokens,
             logprobs=options.logprobs,
             constraints=constraints,
         )

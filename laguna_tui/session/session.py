@@ -364,6 +364,7 @@ class Chat:
                 last.thinking_budget,
                 last.no_repeat,
                 last.constraints,
+                last.thinking_tags,
             )
         found = replay.divergence
         difference = None if found is None else _replay_difference(engine, last, found)

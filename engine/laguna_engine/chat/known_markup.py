@@ -2,6 +2,7 @@
 words of a channel are no text, which further forms calls have, and what ends a turn besides the template's own end.
 """
 
+import re
 from dataclasses import dataclass, field
 
 from laguna_engine.chat.call_form import LAGUNA, CallForm, Kind
@@ -54,6 +55,14 @@ class TurnMarkup:
     forms: tuple[CallForm, ...] = ()
     thinking: ThinkTags | None = None
     dropped: tuple[str, ...] = ()
+
+    @property
+    def thinking_tokens(self) -> tuple[str, str]:
+        """The special tokens that open and close reasoning; empty where the first one has other uses too."""
+        if self.thinking is None:
+            return "", ""
+        opens = re.sub(r"(?<=>).+", "", self.thinking.opens, flags=re.DOTALL)
+        return ("", "") if any(each.startswith(opens) for each in self.dropped) else (opens, self.thinking.closes)
 
 
 LAGUNA_TURN = TurnMarkup((LAGUNA,), ThinkTags(THINK, END_THINK))

@@ -74,7 +74,7 @@ class GenerationRecord:
         tokens: Tokens generated.
         sampling: How they were drawn, seed included.
         rounds: Tokens drafted and accepted per round; empty if it was decoded plainly.
-        thinking_budget, no_repeat, constraints: The request's.
+        thinking_budget, no_repeat, constraints, thinking_tags: The request's.
     """
 
     prompt: Sequence[int]
@@ -84,6 +84,7 @@ class GenerationRecord:
     thinking_budget: int | None = None
     no_repeat: tuple[tuple[int, ...], ...] = ()
     constraints: tuple[ConstraintSpec, ...] = ()
+    thinking_tags: tuple[str, str] = ("<think>", "</think>")
 
 
 class RoundReporter:
@@ -225,6 +226,7 @@ class LocalAnswer(Answer):
             request.thinking_budget if self._thought is None else self._thought,
             request.no_repeat,
             request.constraints,
+            request.thinking_tags,
         )
 
     def cancel(self) -> None:

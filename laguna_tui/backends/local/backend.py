@@ -86,6 +86,7 @@ class LocalBackend:
             max_tokens=options.max_tokens,
             drafting=replace(options.drafting, files=self._source_tokens(options.sources)),
             thinking_budget=options.thinking_budget,
+            thinking_tags=self._format.turn.thinking_tokens,
             constraints=self._format.constraints(prompt, options),
             aside=options.aside,
         )

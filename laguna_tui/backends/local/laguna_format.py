@@ -23,9 +23,11 @@ class LagunaFormat:
         encoder: Text to tokens; no text becomes markup.
         stop_tokens: What ends the model's turn.
         writes_calls: Whether the model can call tools.
+        turn: What encloses parts of its turns.
     """
 
     writes_calls = True
+    turn = LAGUNA_TURN
 
     def __init__(self, vocabulary: Tokenizer, family: Family, model: str) -> None:
         """Take a model.

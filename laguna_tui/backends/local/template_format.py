@@ -228,15 +228,32 @@ class TemplateFormat:
 
     def _values(self, prompt: Prompt, accepted: AcceptedValues, *, opened: bool) -> dict[str, object]:
         values: dict[str, object] = {
-            "messages": accepted.messages(list(messages_of(prompt))),
+            "messages": self._with_thoughts(accepted.messages(list(messages_of(prompt)))),
             "add_generation_prompt": opened,
             # By two names: DeepSeek and Granite have the other one.
             "enable_thinking": prompt.thinking,
             "thinking": prompt.thinking,
         }
+        if not prompt.thinking:
+            # As near as gpt-oss comes to not thinking.
+            values["reasoning_effort"] = "low"
         if prompt.tools:
             values["tools"] = self._accepted.tools([tool.as_openai() for tool in prompt.tools])
         return values
+
+    def _with_thoughts(self, messages: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
+        """Return messages with thoughts under the name that gpt-oss's template has for them, too.
+
+        It refuses a turn that has a thought, a text and a call.
+        """
+        if "message.thinking" not in self._template.source:
+            return list(messages)
+        return [
+            {**each, "thinking": each["reasoning_content"]}
+            if "reasoning_content" in each and not (each.get("content") and each.get("tool_calls"))
+            else each
+            for each in messages
+        ]
 
     def _rendered(self, messages: Sequence[object], tools: Sequence[object]) -> str:
         return self._template.render(self._probed(messages, tools), self._most)

@@ -4,7 +4,7 @@ import pytest
 
 from laguna_engine.chat.call_form import HERMES, LAGUNA, CallForm, Kind
 from laguna_engine.chat.form_parser import FormParser
-from laguna_engine.chat.known_markup import ThinkTags, known_markup
+from laguna_engine.chat.known_markup import ThinkTags, TurnMarkup, known_markup, think_tags
 from laguna_engine.chat.messages import CallFinished, Malformed, Reasoning, Text, ToolCall, ToolSpec
 
 TYPES = {"path": "string", "first": "integer", "where": "object"}
@@ -173,3 +173,17 @@ def test_a_long_call_takes_time_in_proportion():
     text = HERMES_CALL.replace("a.py", "x = 1\\n" * 40_000)
     (found,) = parsed(text, HERMES, size=7)
     assert isinstance(found, CallFinished)
+
+
+@pytest.mark.parametrize(
+    ("source", "tokens"),
+    [
+        ("<think>", ("<think>", "</think>")),
+        ("<|channel>thought\n <channel|>", ("<|channel>", "<channel|>")),
+        ("[THINK]", ("[THINK]", "[/THINK]")),
+        ("<|channel|>analysis<|message|>", ("", "")),
+        ("no thoughts", ("", "")),
+    ],
+)
+def test_the_tokens_that_a_thinking_budget_counts_between(source, tokens):
+    assert TurnMarkup((), think_tags(source), known_markup(source).dropped).thinking_tokens == tokens
