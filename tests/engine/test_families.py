@@ -183,3 +183,11 @@ def test_what_a_prompt_reads_again(name: str, folder: Path, monkeypatch: pytest.
         _, new = read(thoughtless)
         assert new == 112 + (2 if name in ("qwen35", "granitehybrid") else 0)
         assert read(thoughtless)[1] == (2 if name in ("qwen35", "granitehybrid") else 1)
+
+
+def test_a_context_shorter_than_a_draft_opens(tmp_path: Path) -> None:
+    """llama.cpp makes micro-batches no larger than the context, and aborts on those smaller than a draft."""
+    path = families.model("lfm2").set("lfm2.context_length", 8).write(tmp_path / "short.gguf")
+    with Engine.open(EngineOptions(path, threads=1)) as engine:
+        assert engine.n_ctx == 8
+        assert len(gather(engine.generate(Request(PROMPT[:4], max_tokens=3))).tokens) <= 3

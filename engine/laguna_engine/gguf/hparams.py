@@ -95,7 +95,6 @@ class HParams:
                 raise Damaged(f"layer {layer} has {heads} heads for {kv_heads} key-value heads")
         self._check_experts()
         self._check_rope()
-        self._check_window()
         if self._value("attention.causal") not in (None, True) or self.optional("pooling_type", 0):
             raise Damaged("it is set up to embed text, not to generate it")
         if self.optional("nextn_predict_layers", 0) >= self.n_layer:
@@ -111,7 +110,14 @@ class HParams:
 
         self.optional("expert_gating_func", 0, 0, MAX_GATING)
 
-    def _check_window(self) -> None:
+    def check_rotation(self) -> None:
+        """Check that RoPE rotates something: ggml's does not end with 0 dimensions."""
+        for key in ("rope.dimension_count", "rope.dimension_count_swa"):
+            if not isinstance(self._value(key), tuple):
+                self.optional(key, 2, 2)
+
+    def check_window(self) -> None:
+        """Check the sliding window and which layers have it."""
         self.optional("attention.sliding_window", 0)
         if self.flags("attention.sliding_window_pattern") is None:
             self.optional("attention.sliding_window_pattern", 0)

@@ -79,6 +79,9 @@ def check(name: str, metadata: Mapping[str, Value], tensors: Sequence[TensorInfo
     hparams = hparams_of(name, metadata)
     if is_known(name):
         hparams.check()
+    else:
+        hparams.check_rotation()
+    hparams.check_window()
     for tensor in tensors:
         if tensor.format in NOT_WEIGHTS or (len(tensor.shape) == 1 and tensor.format != "f32"):
             raise Damaged(f"{tensor.name} is stored as {tensor.format}, which cannot be computed with")

@@ -17,7 +17,7 @@ from laguna_engine.fit.model_shape import ModelShape
 from laguna_engine.gguf import header
 from laguna_engine.gguf.target_check import LAYOUTS
 from laguna_engine.llama.model import Model
-from tests.engine import generic, tiny
+from tests.engine import families, generic, tiny
 
 Change = Callable[[tiny.GgufFile], object]
 
@@ -453,3 +453,19 @@ def test_a_laguna_with_another_kind_of_tokenizer(tmp_path: Path) -> None:
 def test_what_passes_has_a_shape_that_can_be_planned(tmp_path: Path, architecture: str) -> None:
     file = tiny.laguna() if architecture == "laguna" else generic.model(architecture)
     assert ModelShape.of(header.check(file.write(tmp_path / "whole.gguf"))).size > 0
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "complaint"),
+    [
+        ("rope.dimension_count", 0, "granitehybrid.rope.dimension_count is 0, expected a whole number from 2"),
+        ("attention.sliding_window", False, "granitehybrid.attention.sliding_window is False, expected a whole number"),
+        ("attention.head_count_kv", [0, 2], "granitehybrid.attention.head_count_kv has 2 entries for 4 layers"),
+        ("block_count", 0, "granitehybrid.block_count is 0, expected a whole number from 1"),
+    ],
+)
+def test_of_a_family_without_a_table_what_the_app_reads_is_checked(
+    tmp_path: Path, key: str, value: object, complaint: str
+) -> None:
+    file = families.model("granitehybrid").set(f"granitehybrid.{key}", value)
+    assert complaint in refusal(file.write(tmp_path / "wrong.gguf"))
