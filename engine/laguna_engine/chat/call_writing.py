@@ -128,10 +128,8 @@ class CallWriting:
             # The layout around a value may be missing.
             closes = value.closes.strip()
             end = text.find(closes, value.starts)
-            layout = (
-                value.closes[: -len(closes)] if text.endswith(value.closes[: -len(closes)], 0, max(end, 0)) else b""
-            )
-            return None if end < 0 else (max(value.starts, end - len(layout)), end + len(closes))
+            said = text[value.starts : end].removesuffix(value.closes[: -len(closes)])
+            return None if end < 0 else (value.starts + len(said), end + len(closes))
         quote = re.escape(value.closes)
         found = re.compile(rb"(?:[^\\" + quote + rb"]|\\.)*", re.DOTALL).match(text, value.starts)
         if found is None or not text.startswith(value.closes, found.end()):
