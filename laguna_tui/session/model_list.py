@@ -122,5 +122,6 @@ def _choice(
         return choice
     found = model_verdict(entry.name, catalogue, settings, machine, known_rates(machine))
     words = UNKNOWN if found.unknown else found.words if found.plan is not None else "does not fit on this machine"
+    words = "too large for the memory here" if found.plan is not None and found.plan.paged else words
     fits = ", ".join(filter(None, (entry.design, words, entry.license)))
     return replace(choice, fits=fits, runs=None if found.unknown else found.plan is not None)
