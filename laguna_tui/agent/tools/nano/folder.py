@@ -171,9 +171,9 @@ class FolderIndex:
         return [d for d in self._shown(self._codebase.named(names[:_RANKED])) if not is_test(d.path)]
 
     def _preferred(self, names: Iterable[str], written: str) -> list[str]:
-        """Return names: those defined outside of tests first, then those that begin as the user wrote it."""
+        """Return names: those outside of tests first, then in the user's letters, then with the same first one."""
         order = {
-            d.name: (is_test(d.path), d.name[:1] != written[:1], d.path)
+            d.name: (is_test(d.path), d.name.lower() != written.lower(), d.name[:1] != written[:1], d.path)
             for d in reversed(self._codebase.named(list(names)))
         }
         return sorted(order, key=lambda name: (order[name], name))
