@@ -3,13 +3,13 @@
 import os
 import select
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TextIO
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, TextIO
 
 from laguna_engine.errors import EngineError
 from laguna_tui.base.errors import UserError
-from laguna_tui.base.events import AgentEvent, AnswerCorrected, StepFinished, TurnEnd, TurnFinished
+from laguna_tui.base.events import AgentEvent, AnswerCorrected, AnsweredFromIndex, StepFinished, TurnEnd, TurnFinished
 from laguna_tui.base.permission_request import Mode
 from laguna_tui.base.text import sanitize, sanitize_line
 from laguna_tui.base.turn_figures import TurnFigures
@@ -17,7 +17,11 @@ from laguna_tui.base.units import plural
 from laguna_tui.headless.terminal_approver import TerminalApprover
 from laguna_tui.headless.text_output import text_writer
 from laguna_tui.session.session import Session
+from laguna_tui.session.values import NOTHING_TO_EXPORT
 from laguna_tui.store.session_summary import SessionSummary
+
+if TYPE_CHECKING:
+    from laguna_tui.undo.undo_plan import UndoPlan
 
 _POLL_S = 0.1
 _READ_BYTES = 4096
@@ -25,14 +29,17 @@ _PROMPT = "> "
 _HELP = """Type a message and press Enter. Questions are answered with one of the letters in brackets.
 /btw QUESTION  ask something that is not part of the conversation afterwards
 /mode MODE     ask, accept-edits, plan or auto: what is done without asking
+/undo          take back the last message and what it changed; /redo brings it back
+/export        write the conversation to a file; with a name: to that one
 /new           start a new chat
 /resume        list the saved sessions of this folder; with an ID: continue one
 /quit          leave; so does the end of the input
-Ctrl-C stops the answer."""
+Ctrl-C stops the answer; twice, or without an answer, it leaves."""
 _MODE = "The mode is {mode}. There are: ask, accept-edits, plan, auto."
 _UNKNOWN = "There is no command {name} here. /help lists them."
 _STOPPED = "The answer was stopped."
 _NO_SESSIONS = "There is no saved session of this folder."
+_EXISTS = "{path} exists. Name another file: /export FILE"
 _LISTED = 10
 
 
@@ -121,6 +128,17 @@ class PlainChat:
         self._session = session
         self._lines, self._out = LineInput(descriptor), WholeLines(out)
         self._has_asked = False
+        history = session.history
+        self._commands: Mapping[str, Callable[[str], None]] = {
+            "/help": lambda rest: self.say(_HELP),
+            "/btw": lambda rest: self._show(session.chat.side_answer, rest) if rest else self.say(_HELP),
+            "/mode": self._mode,
+            "/undo": lambda rest: self._restore(history.plan_undo()),
+            "/redo": lambda rest: self._restore(history.plan_redo()),
+            "/export": self._export,
+            "/new": self._new,
+            "/resume": self._resume,
+        }
         session.permissions.use_approver(_Approver(self._lines, descriptor, self._out))
 
     def run(self, message: str = "") -> None:
@@ -139,6 +157,7 @@ class PlainChat:
                 self._out.ask(_PROMPT)
                 line = self._lines.line()
                 if line is None:
+                    self.say("")
                     break
                 message = line
         except KeyboardInterrupt:
@@ -156,28 +175,38 @@ class PlainChat:
 
     def _command(self, text: str) -> None:
         name, _, rest = text.partition(" ")
+        command = self._commands.get(name)
         try:
-            match name:
-                case "/help":
-                    self.say(_HELP)
-                case "/new":
-                    self._session.chat.new_chat()
-                    self._has_asked = False
-                    self.say("A new chat begins.")
-                case "/resume":
-                    self._resume(rest)
-                case "/btw" if rest:
-                    self._show(self._session.chat.side_answer, rest)
-                case "/mode":
-                    if rest:
-                        self._session.permissions.mode = Mode(rest)
-                    self.say(_MODE.format(mode=self._session.permissions.mode.value))
-                case _:
-                    self.say(_UNKNOWN.format(name=sanitize_line(name)))
+            if command is None:
+                self.say(_UNKNOWN.format(name=sanitize_line(name)))
+            else:
+                command(rest.strip())
         except (EngineError, UserError) as error:
             self.say(str(error))
-        except ValueError:
-            self.say(_MODE.format(mode=self._session.permissions.mode.value))
+
+    def _new(self, rest: str) -> None:
+        self._session.chat.new_chat()
+        self._has_asked = False
+        self.say("A new chat begins.")
+
+    def _mode(self, mode: str) -> None:
+        with suppress(ValueError):
+            self._session.permissions.mode = Mode(mode)
+        self.say(_MODE.format(mode=self._session.permissions.mode.value))
+
+    def _restore(self, plan: "UndoPlan") -> None:
+        """Undo or redo; what the user changed since stays, and is named."""
+        self.say(self._session.history.apply(plan).sentence)
+
+    def _export(self, target: str) -> None:
+        sessions = self._session.sessions
+        path = sessions.export_path(target)
+        if not sessions.open_id:
+            self.say(NOTHING_TO_EXPORT)
+        elif target and path.exists():
+            self.say(_EXISTS.format(path=path))
+        else:
+            self.say(f"Wrote {sessions.write_export(path, sessions.open_id, replace=bool(target))}")
 
     def _resume(self, session: str) -> None:
         """Continue a saved session; without one, list those of this folder."""
@@ -204,8 +233,8 @@ class PlainChat:
                     match event:
                         case StepFinished():
                             figures.steps.append(event)
-                        case AnswerCorrected():
-                            self.say(event.sentence)
+                        case AnswerCorrected() | AnsweredFromIndex():
+                            self.say(f"· {event.sentence}")
                         case TurnFinished():
                             self._finish(event, figures)
         except (EngineError, UserError) as error:
@@ -220,8 +249,13 @@ class PlainChat:
 
     @contextmanager
     def _stopping(self) -> Iterator[None]:
-        """Have Ctrl-C stop the answer, and not the chat."""
-        before = signal.signal(signal.SIGINT, lambda *_: self._session.chat.cancel())
+        """Have Ctrl-C stop the answer; a second one leaves the chat."""
+
+        def stop(*_: object) -> None:
+            signal.signal(signal.SIGINT, before)
+            self._session.chat.cancel()
+
+        before = signal.signal(signal.SIGINT, stop)
         try:
             yield
         finally:

@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from laguna_engine.errors import EngineError
+from laguna_engine.files import write_output
 from laguna_tui.agent.conversation import ConversationState
+from laguna_tui.base.crash_log import create_private_file
 from laguna_tui.base.errors import UserError
+from laguna_tui.base.paths import EXPORTS
 from laguna_tui.base.permission_request import Mode
 from laguna_tui.models.catalogue import load_catalogue
 from laguna_tui.models.model_selection import ModelSelection, select_other
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
 NOT_SAVED = "This session is not saved to disk, so there are no others."
 NO_MESSAGES = "This session has no messages yet, so there is nothing to copy."
 IS_OPEN = "This session is open already."
+_NO_EXPORTS = "There is no state folder to write to. Name a file: /export FILE"
+_NOT_WRITTEN = "{path} was not written: {why}. Name another file: /export FILE"
 OTHER_MODEL = "Continuing with {now}: {then} is not available. {why}"
 
 
@@ -136,6 +141,39 @@ class SavedSessions:
         from laguna_tui.store.session_transcript import read_transcript
 
         return exported(read_transcript(self._saved().folder / self._find(session).id), ExportForm(form))
+
+    def export_path(self, target: str) -> Path:
+        """Return the file to export to: what the user named, else one in the folder of exports."""
+        name = time.strftime("laguna-chat-%Y%m%d-%H%M%S.md")
+        if target:
+            named = Path(target).expanduser()
+            return named / name if named.is_dir() else named
+        if self._recorder.state is None:
+            raise UserError(_NO_EXPORTS)
+        folder = self._recorder.state / EXPORTS
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return folder / name
+
+    def write_export(self, path: Path, session: str, *, shown: str = "", replace: bool = False) -> Path:
+        """Write a session as text, in the form that the suffix says; returns the file.
+
+        Args:
+            path: the file.
+            session: the session.
+            shown: what is written if there is no session.
+            replace: write to exactly this file, even if it exists; else to a new one.
+        """
+        from laguna_tui.store.session_export import ExportForm
+
+        form = next((each for each in ExportForm if each.suffix == path.suffix), ExportForm.MARKDOWN)
+        text = self.export(session, form) if session else shown
+        try:
+            if not replace:
+                return create_private_file(path.parent, path.stem, path.suffix, text)
+            write_output(path, text, 0o600)
+            return path
+        except OSError as error:
+            raise UserError(_NOT_WRITTEN.format(path=path, why=error.strerror or error)) from None
 
     def fork(self, session: str = "", title: str = "") -> SessionSummary:
         """Copy a session (empty: the open one) in order to resume the copy."""

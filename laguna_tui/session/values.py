@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 INDEX_WAIT_S = 2.0
 
+NOTHING_TO_EXPORT = "There is nothing to export yet: send a message first."
+
 
 @dataclass(frozen=True, slots=True)
 class SessionOptions:

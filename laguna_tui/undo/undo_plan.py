@@ -1,13 +1,16 @@
 """What an undo would do, as values, and which files it may change without asking again."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from laguna_tui.base.text import sanitize_line
 from laguna_tui.base.units import plural
 from laguna_tui.undo.file_tree import EntryKind, PathState, same
 from laguna_tui.undo.tree_changes import TreeChange
 from laguna_tui.undo.undo_log import LoggedTurn, UndoKind
 
+# Paths that a sentence names, and characters of a message that it quotes.
+_NAMED, _TITLE_CHARS = 5, 60
 CHANGED_SINCE = "it was changed since"
 _COMMANDS_NOTE = (
     "What commands changed outside the folder, in ignored files (build output, installed packages) and in .git"
@@ -108,6 +111,31 @@ class UndoResult:
     restored: tuple[str, ...]
     skipped: Mapping[str, str]
     notes: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        """What was done, for the user, raw."""
+        redone = self.kind is UndoKind.REDO
+        first, count = min(self.points, key=lambda point: point.number), len(self.points)
+        line = sanitize_line(first.title)
+        title = f"“{line if len(line) <= _TITLE_CHARS else f'{line[: _TITLE_CHARS - 1]}…'}”"
+        named = title if count == 1 else f"{count} messages, from {title} on"
+        back = "" if redone else " /redo brings it back."
+        return f"{'Redone' if redone else 'Undone'}: {named}. {self.outcome}{back}"
+
+    @property
+    def outcome(self) -> str:
+        """What became of the files, as sentences, raw."""
+        count = len(self.restored)
+        said = [f"Restored {count:,} {plural(count, 'file')}: {_named(self.restored)}."] if count else []
+        if self.skipped:
+            said.append(f"Not changed: {_named([f'{path} ({why})' for path, why in self.skipped.items()])}.")
+        return " ".join([*(said or ["No file was changed."]), *self.notes])
+
+
+def _named(items: Sequence[str]) -> str:
+    more = len(items) - _NAMED
+    return ", ".join(map(sanitize_line, items[:_NAMED])) + (f" and {more:,} more" if more > 0 else "")
 
 
 def sorted_out(

@@ -171,6 +171,10 @@ class Job:
         self.until(lambda: not termios.tcgetattr(self._terminal)[3] & termios.ICANON, "an app that reads keys")
         os.write(self._terminal, keys)
 
+    def send(self, data: bytes) -> None:
+        """Type to a program that leaves the terminal's settings as they are."""
+        os.write(self._terminal, data)
+
     def hang_up(self) -> None:
         """Close the terminal, as its window does."""
         self._hung_up = True

@@ -5,19 +5,17 @@ The screens are imported when they are first shown: they bring the journal along
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from laguna_tui.base.errors import UserError
-from laguna_tui.base.text import sanitize, sanitize_line
-from laguna_tui.base.units import plural
+from laguna_tui.base.text import sanitize
 from laguna_tui.session.values import SessionInfo
 from laguna_tui.tui.chat_app import ChatApp
 from laguna_tui.tui.controller import Controller
 from laguna_tui.tui.modal import notify
 from laguna_tui.tui.session_controller import BUSY, SessionBusyError
-from laguna_tui.tui.text_lines import crop
 
 if TYPE_CHECKING:
     from laguna_tui.session.values import RewindCost
@@ -26,13 +24,9 @@ if TYPE_CHECKING:
 
 # Seconds in which a second Esc asks for the list of turns.
 TWICE_S = 1.0
-# Paths that a sentence names.
-_NAMED = 5
 _TITLES = {"undo": "Undo", "redo": "Redo", "rewind": "Rewind"}
-_DONE = {"undo": "Undone", "redo": "Redone", "rewind": "Undone"}
 STOPPED = "Nothing was changed."
 _RESUMED = "Finished an undo that was interrupted when laguna-tui ended. {what}"
-_TITLE_CELLS = 60
 
 
 class HistoryController(Controller):
@@ -137,13 +131,13 @@ class HistoryController(Controller):
         app, turns = self._app, self._app.writer.turns
         numbers = [point.number for point in result.points]
         if resumed:
-            app.writer.add_notice(_RESUMED.format(what=sanitize(_outcome(result))))
+            app.writer.add_notice(_RESUMED.format(what=sanitize(result.outcome)))
         else:
             if result.kind == "redo":
                 turns.bring_back(numbers)
             elif message := turns.take_back(numbers):
                 self._return(message, into_input=result.kind == "rewind")
-            app.writer.add_notice(sanitize(applied_sentence(result)))
+            app.writer.add_notice(sanitize(result.sentence))
         for controller in app.controllers:
             controller.undone()
         app.transcript.follow()
@@ -156,33 +150,6 @@ class HistoryController(Controller):
             self._app.prompt.replace_text(message)
         else:
             self._app.prompt.past.add(message)
-
-
-def applied_sentence(result: "UndoResult") -> str:
-    """Return what an undo did, for the user, raw."""
-    first, count = min(result.points, key=lambda point: point.number), len(result.points)
-    title = f"“{crop(sanitize_line(first.title), _TITLE_CELLS)}”"
-    named = title if count == 1 else f"{count} messages, from {title} on"
-    back = "" if result.kind == "redo" else " /redo brings it back."
-    return f"{_DONE[result.kind]}: {named}. {_outcome(result)}{back}"
-
-
-def _outcome(result: "UndoResult") -> str:
-    """Return a sentence about the files, raw."""
-    count = len(result.restored)
-    said = [f"Restored {count:,} {plural(count, 'file')}: {_named(result.restored)}."] if count else []
-    if result.skipped:
-        skipped = [
-            f"{sanitize_line(path)} ({sanitize_line(why)})" for path, why in list(result.skipped.items())[:_NAMED]
-        ]
-        more = len(result.skipped) - len(skipped)
-        said.append(f"Not changed: {', '.join(skipped)}{f' and {more:,} more' if more else ''}.")
-    return " ".join([*(said or ["No file was changed."]), *result.notes])
-
-
-def _named(paths: Sequence[str]) -> str:
-    more = len(paths) - _NAMED
-    return ", ".join(map(sanitize_line, paths[:_NAMED])) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _sentence(error: UserError) -> str:

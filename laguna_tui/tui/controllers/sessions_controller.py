@@ -1,21 +1,15 @@
 """Resumes, renames, forks and exports saved sessions, and reports to the parent process which one is open."""
 
 import asyncio
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from laguna_engine.files import write_output
 from laguna_tui.base import units
 from laguna_tui.base.app_report import AppReport
-from laguna_tui.base.crash_log import create_private_file
-from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import AgentEvent, TurnFinished, TurnStarted
-from laguna_tui.base.paths import EXPORTS
 from laguna_tui.base.text import sanitize, sanitize_line
-from laguna_tui.session.values import FolderGoneError, OtherFolderError, Resumed, SessionInfo
+from laguna_tui.session.values import NOTHING_TO_EXPORT, FolderGoneError, OtherFolderError, Resumed, SessionInfo
 from laguna_tui.store.session_summary import SessionSummary
 from laguna_tui.tui.chat_app import ChatApp
 from laguna_tui.tui.controller import Controller
@@ -33,8 +27,6 @@ T = TypeVar("T")
 NOTHING_KEPT = "This chat is not saved yet: send a message first."
 KEPT_AGAIN = "The session is being saved again."
 CACHE_KEPT_AGAIN = "The KV cache is being saved again."
-_NO_EXPORTS = "There is no state folder to write to. Name a file: /export FILE"
-_NOT_WRITTEN = "{path} was not written: {why}. Name another file: /export FILE"
 _LEFT_OUT = "{count} earlier {messages} not shown; the model still has them, and /export writes them."
 _IN_CACHE = "Resumed “{title}”: {tokens} tokens restored to the KV cache in {seconds}."
 _TO_READ = "Resumed “{title}”. The model reads it again with your next message."
@@ -137,9 +129,9 @@ class SessionsController(Controller):
     async def _export_to(self, session: str, target: str) -> None:
         shown = "" if session else chat_text(self._app.document, "laguna-tui")
         if not session and not shown:
-            notify(self._app, "There is nothing to export yet: send a message first.")
+            notify(self._app, NOTHING_TO_EXPORT)
             return
-        path = await self._try(partial(self._target, target))
+        path = await self._try(partial(self._sessions.export_path, target))
         if path is None:
             return
         exists = await asyncio.to_thread(path.exists)
@@ -149,34 +141,9 @@ class SessionsController(Controller):
             if not await self._app.push_screen_wait(ReplaceQuestion(path)):
                 return
 
-        def write() -> Path:
-            from laguna_tui.store.session_export import ExportForm
-
-            form = next((each for each in ExportForm if each.suffix == path.suffix), ExportForm.MARKDOWN)
-            text = self._sessions.export(session, form) if session else shown
-            try:
-                if target:
-                    write_output(path, text, 0o600)
-                    return path
-                return create_private_file(path.parent, path.stem, path.suffix, text)
-            except OSError as error:
-                raise UserError(_NOT_WRITTEN.format(path=path, why=error.strerror or error)) from None
-
+        write = partial(self._sessions.write_export, path, session, shown=shown, replace=bool(target))
         if (written := await self._try(write)) is not None:
             notify(self._app, f"Wrote {safe_path(written)}")
-
-    def _target(self, target: str) -> Path:
-        """Return the file to write: what the user named, else a new one in the folder of exports."""
-        name = time.strftime("laguna-chat-%Y%m%d-%H%M%S.md")
-        if target:
-            named = Path(target).expanduser()
-            return named / name if named.is_dir() else named
-        state = self._app.settings.state_dir
-        if state is None:
-            raise UserError(_NO_EXPORTS)
-        folder = state / EXPORTS
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return folder / name
 
     async def _try(self, job: Callable[[], T]) -> T | None:
         """Run something that waits for the disk on a thread. Returns None if it failed, which is notified."""

@@ -2,6 +2,9 @@
 
 import io
 import os
+import signal
+import sys
+import termios
 from contextlib import closing
 from pathlib import Path
 
@@ -9,6 +12,7 @@ import pytest
 
 from laguna_tui.headless.plain_chat import LineInput, PlainChat, WholeLines
 from tests.scripted_model import Script, call, say, scripted_session
+from tests.tui.job import Job
 
 
 @pytest.fixture
@@ -93,3 +97,74 @@ def test_a_line_is_written_once_it_is_whole() -> None:
     for text, written in (("a", ""), ("b\nc", "ab\n"), ("d", "ab\n"), ("\n\n", "ab\ncd\n\n")):
         lines.write(text)
         assert out.getvalue() == written
+
+
+def test_a_change_is_undone_and_redone(folder: Path) -> None:
+    script = [say(call("read", path="a.txt")), say(call("edit", path="a.txt", old="one", new="two")), "Done."]
+    shown = chatted(folder, script, "/undo\nchange it\ny\n/undo\n/redo\n/quit\n")
+    restored = "“change it”. Restored 1 file: a.txt."
+    assert f"> Undone: {restored} /redo brings it back.\n> Redone: {restored}\n" in shown
+    assert shown.splitlines()[1] == "> there is nothing to undo in this session"
+    assert (folder / "a.txt").read_text() == "two\n"
+
+
+def test_a_chat_is_exported_to_the_state_folder_or_a_new_file(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    state, named = tmp_path_factory.mktemp("state"), tmp_path_factory.mktemp("there") / "chat.md"
+    typed = f"/export\nhi\n/export\n/export {named}\n/export {named}\n/quit\n"
+    shown = chatted(folder, ["Hello."], typed, state=state)
+    (path,) = state.glob("exports/laguna-chat-*.md")
+    assert "> There is nothing to export yet: send a message first.\n" in shown
+    assert f"> Wrote {path}\n> Wrote {named}\n> {named} exists. Name another file: /export FILE\n" in shown
+    assert path.read_text() == named.read_text()
+    assert "> hi\n\nHello.\n" in named.read_text()
+
+
+def test_a_second_ctrl_c_leaves_while_the_answer_is_still_being_stopped(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    def answer(seen: object) -> str:
+        signal.raise_signal(signal.SIGINT)
+        return "Done."
+
+    reading, writing = os.pipe()
+    out, state = io.StringIO(), tmp_path_factory.mktemp("state")
+    with closing(scripted_session(folder, [answer], context=8192, thinking=False, state=state)) as session:
+        session.open(lambda progress: None)
+        # In the place of a stop that takes its time.
+        session.chat.cancel = lambda: signal.raise_signal(signal.SIGINT)
+        PlainChat(session, reading, out).run("hi")
+    os.close(reading)
+    os.close(writing)
+    assert out.getvalue().splitlines()[-1].startswith("To resume later: laguna-tui --resume ")
+
+
+SCRIPT = """
+import threading
+from tests.scripted_model import hold, say
+SCRIPT = [say("Begins.\\nIt is", hold(threading.Event())), "Done."]
+"""
+
+
+def test_on_a_dumb_terminal_no_control_sequence_is_written_and_ctrl_c_stops_then_leaves(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    aside = tmp_path_factory.mktemp("aside")
+    (aside / "script.py").write_text(SCRIPT)
+    folders = {name: str(aside) for name in ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME")}
+    command = (sys.executable, "-m", "tests.scripted_model.ask", str(aside / "script.py"), "--folder", str(folder))
+    with Job(*command, environment={"TERM": "dumb", **folders}) as job:
+        job.wait_for(b"/help lists commands.\r\n> ")
+        job.send(b"hi\n")
+        job.wait_for(b"Begins.\r\n")
+        termios.tcsetwinsize(job.inside, (10, 30))
+        job.send(b"\x03")
+        job.wait_for(b"The answer was stopped.\r\n")
+        job.send(b"again\n")
+        job.wait_for(b"Done.\r\n")
+        job.send(b"\x03")
+        assert job.expect("ended") == 0
+        job.wait_for(b"To resume later: laguna-tui --resume ")
+        assert not set(job.written) & set(range(32)) - set(b"\r\n")
+        assert job.left_behind == []
