@@ -60,7 +60,7 @@ class CommitScreen(Modal[tuple[str, CommitDraft] | None]):
     def _show_count(self) -> None:
         files = len(self._draft.files)
         which = f"{len(self._chosen.files)} of {files}" if self._draft.stages_all else f"{files} staged"
-        about = f"{which} {plural(files, 'file')}. Git hooks run too. {self._draft.sandbox}"
+        about = f"{which} {plural(files, 'file')} will be committed if git's hooks pass. {self._draft.sandbox}"
         self.query_one("#commit-about", Static).update(Content(about))
 
     def action_commit(self) -> None:

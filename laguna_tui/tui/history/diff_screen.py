@@ -24,7 +24,7 @@ from laguna_tui.tui.transcript.transcript import Transcript
 from laguna_tui.undo.file_diff import FileDiff
 
 _WORDS = {ChangeKind.CREATE: "new", ChangeKind.DELETE: "deleted", ChangeKind.MOVE: "moved", ChangeKind.EDIT: ""}
-NOTHING = "No changes."
+NOTHING = "No file was changed."
 
 
 class FileDiffEntry(HeadlineEntry):

@@ -46,7 +46,7 @@ async def chatting(project, drafts=lambda seen: f"Make it two {'+two' in seen.ne
 
 async def drafted(app, pilot):
     await pilot.press(*"/commit", "enter")
-    await until(pilot, lambda: isinstance(app.screen, CommitScreen) and "Git hooks run too." in screen(app))
+    await until(pilot, lambda: isinstance(app.screen, CommitScreen) and "will be committed if git's hooks pass." in screen(app))
 
 
 async def test_a_message_is_drafted_edited_and_committed(project):
@@ -58,9 +58,9 @@ async def test_a_message_is_drafted_edited_and_committed(project):
         assert "Make it two True" in screen(app)
         assert "The model drafts a message" not in screen(app)
         assert "new.txt (new)" in screen(app)
-        assert "1 of 2 files. Git hooks run too." in screen(app)
+        assert "1 of 2 files will be committed if" in screen(app)
         await pilot.press("tab", "down", "space")
-        await until(pilot, lambda: "2 of 2 files. Git hooks run too." in screen(app))
+        await until(pilot, lambda: "2 of 2 files will be committed if" in screen(app))
         app.screen.query_one(TextArea).text = "Make it two\n\nOne was not enough."
         await pilot.press("ctrl+s")
         await until(pilot, lambda: "Committed: Make it two" in transcript(app))
@@ -104,7 +104,7 @@ async def test_what_is_staged_is_committed_alone(project):
     git(project, "add", "a.txt")
     async with chatting(project) as (app, pilot):
         await pilot.press(*"/commit", "enter")
-        await until(pilot, lambda: "1 staged file. Git hooks run too." in screen(app))
+        await until(pilot, lambda: "1 staged file will be committed if" in screen(app))
         await pilot.press("ctrl+s")
         await until(pilot, lambda: "Committed:" in transcript(app))
     assert git(project, "status", "--porcelain") == "?? new.txt"

@@ -97,7 +97,7 @@ async def test_titles_are_searched_fuzzily_and_contents_by_their_words():
         await until(pilot, lambda: "the prefill took nine seconds" in screen(app))
         assert "fix the discount" not in screen(app)
         app.screen.query_one(Input).value = "xyzzy"
-        await until(pilot, lambda: "No match." in screen(app))
+        await until(pilot, lambda: "No session has these words." in screen(app))
         await pilot.press("enter", "ctrl+d", "ctrl+f")
         assert isinstance(app.screen, SessionPicker)
 
