@@ -210,7 +210,7 @@ class Settings:
         unit="GB",
         placeholder="N",
     )
-    offline: bool = declared(False, "open no sockets and offer no downloads")
+    offline: bool = declared(False, "open no connection, except to a model on this machine that you name")
     theme: str = declared(
         "auto",
         "colour theme: one of these or any of Textual's",

@@ -45,7 +45,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_quiet(download)
     _add(actions, "verify", _verify, "read downloaded models again and compare their hashes (default: all)", names="*")
     _add(actions, "remove", _remove, "delete a downloaded model", names=1)
-    _add(actions, "others", _others, "list models that other programs serve or have downloaded on this machine")
+    others = _add(actions, "others", _others, "list models that other programs serve or have downloaded here")
+    add_offline(others, "do not ask the ports of this machine; look for downloaded files only")
     _add(actions, "path", _path, "print the path of a model's file", names=1)
     convert.add_parser(actions)
 
@@ -89,10 +90,12 @@ def _list(arguments: argparse.Namespace) -> int:
 
 def _others(arguments: argparse.Namespace) -> int:
     """List what Ollama, LM Studio, llama-server and vLLM have on this machine; asks their ports."""
-    found = list_others()
+    settings = load_settings().merged({"offline": arguments.offline})
+    found = list_others(offline=Network(offline=settings.offline).offline)
     if arguments.json:
         models = [{"model": each.name, "title": each.title, "from": each.fits} for each in found.choices]
-        print_json({"models": models, "left_out": dict(found.left_out), "searched": list(found.searched)}, indent=2)
+        where = {"searched": list(found.searched), "not_asked": list(found.not_asked)}
+        print_json({"models": models, "left_out": dict(found.left_out), **where}, indent=2)
     else:
         rows = [(each.name, size(each.size) if each.size else "", each.fits) for each in found.choices]
         say(table([("MODEL", "SIZE", "FROM"), *rows]) if rows else ())

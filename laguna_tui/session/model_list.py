@@ -74,20 +74,21 @@ def _list_models(settings: Settings, holds: Mapping[str, int], store: Store | No
     return (own, *found)
 
 
-def list_others(home: Path | None = None) -> OtherModels:
+def list_others(home: Path | None = None, *, offline: bool) -> OtherModels:
     """Return what other programs have on this machine: models that they serve, and model files in their stores.
 
     Asks their ports on loopback, so only where the user wants to know; takes a few seconds at most.
 
     Args:
         home: the user's home folder; None for this process's.
+        offline: ask no port, and look for files only.
     """
     from laguna_tui.backends.endpoint import LOOPBACK_PORTS, loopback_models
     from laguna_tui.models.other_stores import found_files, other_stores, why_unusable
 
     served = [
         ModelChoice(f"{each.url}#{each.name}", each.name, Here.REMOTE, f"served here by {each.owner}")
-        for each in loopback_models()
+        for each in (() if offline else loopback_models())
     ]
     files = {each: why_unusable(each.path) for each in found_files(home)}
     usable = (
@@ -96,7 +97,9 @@ def list_others(home: Path | None = None) -> OtherModels:
         if not reason
     )
     ports = tuple(f"{owner} (port {port})" for port, owner in LOOPBACK_PORTS.items())
-    return OtherModels((*served, *usable), Counter(filter(None, files.values())), (*ports, *other_stores(home).shown))
+    folders, left_out = other_stores(home).shown, Counter(filter(None, files.values()))
+    asked, not_asked = ((), ports) if offline else (ports, ())
+    return OtherModels((*served, *usable), left_out, (*asked, *folders), not_asked)
 
 
 def _endpoint(entry: ModelEntry, *, current: bool) -> ModelChoice:

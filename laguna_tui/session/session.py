@@ -15,6 +15,7 @@ from laguna_engine.config import Speculation
 from laguna_engine.errors import EngineError
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import AgentEvent, ReplayCheck, ReplayDifference, ReplayProgress
+from laguna_tui.base.network import Network
 from laguna_tui.base.paths import can_hold_files
 from laguna_tui.base.settings import Settings
 from laguna_tui.models.model_selection import ModelSelection, select_model, select_other
@@ -517,7 +518,7 @@ class Models:
         """Return what other programs serve or store on this machine. Asks their ports, for two seconds at most."""
         from laguna_tui.session.model_list import list_others
 
-        return list_others()
+        return list_others(offline=Network(offline=self._session.slot.selection.settings.offline).offline)
 
     def switch(self, wanted: str, progress: Progress) -> SessionInfo:
         """Answer with another model from now on; it reads the conversation again.

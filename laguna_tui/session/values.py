@@ -192,11 +192,13 @@ class OtherModels:
         choices: models that can be opened.
         left_out: why files are not among them, with the number of files.
         searched: where they were looked for: the programs' ports, then folders.
+        not_asked: the ports that offline forbids to ask.
     """
 
     choices: tuple[ModelChoice, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
     searched: tuple[str, ...] = ()
+    not_asked: tuple[str, ...] = ()
 
     def summary(self, how_to_open: str) -> str:
         """Return what was searched if nothing was found, and what was left out; empty if there is nothing to say.
@@ -206,6 +208,8 @@ class OtherModels:
         said = []
         if not self.choices:
             said.append(f"Nothing found. Searched: {', '.join(self.searched)}.")
+        if self.not_asked:
+            said.append(f"Not asked, because offline is on: {', '.join(self.not_asked)}.")
         for reason, count in self.left_out.items():
             said.append(f"Left out ({count} {plural(count, 'file')}): {reason.rstrip('.')}.")
         if not self.choices:

@@ -104,7 +104,7 @@ def test_only_files_that_open_are_listed_and_the_others_are_counted_with_the_rea
         put(store / name, (nano / name).read_bytes())
     put(store / "torn.gguf")
     put(store / "torn too.gguf")
-    found = list_others(tmp_path)
+    found = list_others(tmp_path, offline=False)
     assert [each.title for each in found.choices] == ["laguna-nano"]
     assert sorted(found.left_out.values()) == [1, 2]
     assert str(tmp_path / ".ollama/models") in found.searched
@@ -118,3 +118,12 @@ def test_where_nothing_is_found_the_places_and_what_to_do_are_said(tmp_path, mon
     said = " ".join(capsys.readouterr().out.split())
     assert said.startswith("Nothing found. Searched: llama-server (port 8080), Ollama (port 11434), ")
     assert said.endswith("Start one of these programs and look again, or open a file: laguna-tui --model FILE.gguf")
+
+
+def test_offline_no_port_is_asked_and_the_answer_says_so(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("laguna_tui.backends.endpoint.loopback_models", lambda: pytest.fail("a port was asked"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert main.main(["models", "others", "--offline"]) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.startswith(f"Nothing found. Searched: {tmp_path}/")
+    assert "Not asked, because offline is on: llama-server (port 8080), Ollama (port 11434), " in said
