@@ -6,7 +6,7 @@ leaves out it counts, and an absence says what was searched.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from os.path import commonpath
 
@@ -56,11 +56,6 @@ _EVERYWHERE = re.compile(
     r"\b(?:everywhere|all (?:the )?(?:other )?files|whole (?:project|repo\w*|folder)|überall)\b", re.I
 )
 _EDITED_AT_ONCE = 8
-_FILLERS = ASKING | frozenset(
-    "actually attributes bases children codebase constants current currently derived die extra fields handled happens"
-    " hierarchy implements inherit inherits installed latest liegt logic main members parent programming properties"
-    " responsible stuff subclass subclasses tool tools vom whats written".split()
-)
 _FRAME = STOP_WORDS | frozenset(
     "actually also any anything are class code codebase could deal deals die exactly find function gets handle"
     " handled handles handling happen happening happens help here implement implementation implemented implements in"
@@ -70,6 +65,11 @@ _FRAME = STOP_WORDS | frozenset(
     " wants wheres would".split()
 )
 """Words of a question that say nothing about what is looked for."""
+_RELATED = ASKING | frozenset(
+    "attributes bases children constants current currently derived extra fields hierarchy inherit inherits installed"
+    " latest main members parent programming properties subclass subclasses tool tools whats written".split()
+)
+"""Those that ask for what belongs to a name, or for a kind of thing."""
 _WORDS = re.compile(r"(?<!['’\w])\w+(?!['’\w])")
 _MASK = re.compile(r"\{[nf]\}")
 _QUESTION = re.compile(
@@ -91,6 +91,7 @@ _FAMILIES = {
     r"exceptions?|errors?|error (?:classes|types)": r"(?:Error|Exception|Exit|Interrupt)$",
     r"warnings?": r"Warning$",
 }
+_PLURAL = re.compile(r"(?:(?<=[sxz])es|ies|s)$")
 _SUFFIX_WORD = re.compile(r"[^\W\d_]{3,}")
 _LIST_END = re.compile(r"^((?:\d+\. |and (?:\d|more)).*\n)(?!\d+\. |and (?:\d|more))", re.MULTILINE)
 
@@ -133,37 +134,54 @@ def _routed(
     ):
         return Route(found)
     if asked.subjects:
-        return _about_names(asked, folder)
+        return _answer(_about_names(asked, folder))
     if asked.files or asked.missing:
-        return _about_files(asked, folder)
+        return _answer(_about_files(asked, folder) if asked.files else _missing_file(asked.missing[0], folder))
     if asked.refers and asked.kind in ABOUT_NAMES and not _content(asked):
-        subjects = carried(earlier(), folder)
-        if subjects:
-            return _about_name(asked, subjects[0], folder)
+        if subject := carried(earlier(), folder):
+            return _answer(_about_name(asked, subject, folder))
         if asked.kind is not QuestionKind.EXPLAIN and len(_query(asked)) <= 1:
             topic = project_files.answer(asked.english, (), folder) if asked.kind is QuestionKind.TESTS else ""
             return Route(topic or WHICH_NAME)
     return _about_code(asked, folder)
 
 
-def _about_names(asked: ParsedQuestion, folder: FolderIndex) -> Route:
-    """Return the answer about the names of a question: the first one alone, unless the kind lists each."""
+def _answer(lines: Iterable[str]) -> Route:
+    return Route("\n".join(lines))
+
+
+# -- names
+
+
+def _about_names(asked: ParsedQuestion, folder: FolderIndex) -> Iterator[str]:
+    """Yield the answer about the names of a question: the first one alone, unless the kind lists each."""
+    subject = asked.subjects[0]
     if len(titles := _titles(asked)) > 1:
-        subject = asked.subjects[0]
-        return Route(_noted(subject, *folder.occurrences(subject.name).answer(titles)))
-    if len(asked.subjects) == 1 or asked.kind not in _TITLES:
-        return _about_name(asked, asked.subjects[0], folder)
-    return Route("\n".join(_listed(asked, subject, folder).answer for subject in asked.subjects[:_SUBJECTS]))
+        yield from _note(subject)
+        yield from folder.occurrences(subject.name).answer(titles)
+    elif asked.kind not in _TITLES:
+        yield from _about_name(asked, subject, folder)
+    else:
+        for each in asked.subjects[:_SUBJECTS]:
+            yield from _about_name(asked, each, folder)
 
 
-def _about_name(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Route:
+def _about_name(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Iterator[str]:
     answer = _BY_KIND.get(asked.kind, _card)
     looks_up = _QUESTION.match(asked.english) and not _WHY.match(asked.english)
     if looks_up if asked.kind is QuestionKind.WORK else asked.sureness < _UNSURE:
         answer = _card
     if asked.kind is QuestionKind.WHERE and _DONE.search(" ".join(_content(asked))):
         answer = _card
-    return answer(asked, subject, folder)
+    yield from _note(subject)
+    yield from answer(asked, subject, folder)
+
+
+def _note(subject: AskedName) -> Iterator[str]:
+    """Yield the sentence that says that another name is taken for the written one."""
+    if subject.name != subject.written:
+        written, name = escaped(subject.written), escaped(subject.name)
+        yield f"Nothing is called `{written}` here; the nearest name is `{name}`."
 
 
 def _titles(asked: ParsedQuestion) -> list[str]:
@@ -175,123 +193,150 @@ def _titles(asked: ParsedQuestion) -> list[str]:
     return list(dict.fromkeys(_TITLES[kind] for kind in kinds if kind in _TITLES))
 
 
-# -- one name
-
-
-def _listed(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Route:
-    """Return a list about a name; what else there is, if it is empty."""
+def _listed(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Iterator[str]:
+    """Yield a list about a name; what else there is, if it is empty."""
     title = _TITLES[asked.kind]
     places = folder.occurrences(subject.name)
     if not places.anywhere:
-        return Route(_noted(subject, _nowhere(subject, folder)))
+        return _nowhere(subject, folder)
     lines = places.of(title)
     if not lines and title == DEFINED:
-        return Route(_noted(subject, _undefined(subject, folder)))
-    if there := [line for line in lines if line.path in asked.files]:
-        return Route(_noted(subject, *list_lines({title: there})))
-    return Route(_noted(subject, *places.answer([title])))
+        return _undefined(subject, folder)
+    there = [line for line in lines if line.path in asked.files]
+    return list_lines({title: there}) if there else places.answer([title])
 
 
-def _takes(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Route:
-    """Return the head of a function, or of a class with its constructor."""
+def _takes(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Iterator[str]:
+    """Yield the head of a function, or of a class with its constructor."""
     scope = folder.type_named(subject.name)
     if scope is None or scope.name != subject.name.rpartition(".")[2]:
         found = [d for d in folder.definitions(subject.name) if d.kind == DefinitionKind.FUNCTION.value]
         # A longer head is cut in the list.
-        if found and any(len(folder.head(d)) > CODE_CHARS for d in found[: LINES[DEFINED]]):
-            return Route(_noted(subject, f"{DEFINED} here:", *numbered(folder.listed(found), LINES[DEFINED])))
-        return _listed(asked, subject, folder)
-    constructor = folder.constructor(scope)
-    lines = [f"{DEFINED} here:", *numbered(folder.listed([scope]), 1)]
-    if constructor is not None:
+        if not any(len(folder.head(d)) > CODE_CHARS for d in found[: LINES[DEFINED]]):
+            yield from _listed(asked, subject, folder)
+            return
+        yield f"{DEFINED} here:"
+        yield from numbered(folder.listed(found), LINES[DEFINED])
+        return
+    yield f"{DEFINED} here:"
+    yield from numbered(folder.listed([scope]), 1)
+    bases = _quoted(bases_of(scope))
+    if (constructor := folder.constructor(scope)) is not None:
         own = constructor.qualified.startswith(f"{scope.qualified}.")
-        lines.append("Its constructor:" if own else "The constructor that it inherits:")
-        return Route(_noted(subject, *lines, *numbered(folder.listed([constructor]), 1, 2)))
-    if fields := [d for d in folder.members(scope) if d.kind == DefinitionKind.VARIABLE.value]:
-        lines.append("It defines no constructor. Its fields:")
-        return Route(_noted(subject, *lines, *numbered(folder.listed(fields), LISTED - 1, 2)))
-    bases = _quoted(bases_of(scope))
-    lines.append("It defines no constructor" + (f"; it inherits from {bases}." if bases else "."))
-    return Route(_noted(subject, *lines))
-
-
-def _members(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Route:
-    scope = folder.type_named(subject.name)
-    if scope is None:
-        return _card(asked, subject, folder)
-    found = folder.members(scope)
-    public = sorted(found, key=lambda d: d.name.startswith("_"))
-    bases = _quoted(bases_of(scope))
-    inherits = [f"It inherits from {bases}."] if bases else []
-    place = f"`{escaped(scope.qualified)}` (`{escaped(scope.path)}:{scope.line}`)"
-    if not found:
-        return Route(_noted(subject, f"{place} defines nothing of its own.", *inherits))
-    lead = f"{place} has {len(found)} {plural(len(found), 'member')}:"
-    lines = [ListedLine(d.name, d.path, d.line, folder.head(d)) for d in public]
-    return Route(_noted(subject, lead, *numbered(lines, LISTED), *_rest_named(public[LISTED:]), *inherits))
-
-
-def _rest_named(rest: Sequence[SymbolMatch]) -> list[str]:
-    return [f"The others: {_names(rest)}"] if rest else []
-
-
-def _quoted(names: Sequence[str]) -> str:
-    return ", ".join(f"`{escaped(name)}`" for name in names)
-
-
-def _subclasses(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Route:
-    name = subject.name.rpartition(".")[2]
-    found = folder.subclasses(name)
-    if not found:
-        if folder.type_named(subject.name) is None:
-            return _card(asked, subject, folder)
-        count = len(folder.types)
-        return Route(
-            _noted(
-                subject,
-                f"None of the {count:,} {plural(count, 'class', 'classes')} here inherits from `{escaped(name)}`.",
-                *_card_lines(asked, subject, folder),
-            )
-        )
-    lead = f"{len(found)} {plural(len(found), 'class inherits', 'classes inherit')} from `{escaped(name)}`:"
-    return Route(_noted(subject, lead, *numbered(folder.listed(found), LISTED), *_rest_named(found[LISTED:])))
-
-
-def _bases(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Route:
-    scope = folder.type_named(subject.name)
-    if scope is None:
-        return _card(asked, subject, folder)
-    bases = bases_of(scope)
-    said = f"It inherits from {_quoted(bases) or 'no other class'}."
-    there = [found for base in bases if (found := folder.type_named(base.rpartition(".")[2]))]
-    lines = folder.listed([scope, *there])
-    return Route(_noted(subject, said, *numbered(lines, LISTED)))
-
-
-def _card(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Route:
-    """Return everything about a name, what the question more likely wants first."""
-    return Route(_noted(subject, *_card_lines(asked, subject, folder)))
-
-
-def _card_lines(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Iterator[str]:
-    places = folder.occurrences(subject.name)
-    if not places.anywhere:
-        yield _nowhere(subject, folder)
-    elif not places.definitions:
-        yield _undefined(subject, folder)
+        yield "Its constructor:" if own else "The constructor that it inherits:"
+        yield from numbered(folder.listed([constructor]), 1, 2)
+    elif fields := [d for d in folder.members(scope) if d.kind == DefinitionKind.VARIABLE.value]:
+        yield "It defines no constructor. Its fields:"
+        yield from numbered(folder.listed(fields), LISTED - 1, 2)
     else:
-        kinds = asked.kinds
-        wants = {
-            DEFINED: kinds[QuestionKind.WHERE] + kinds[QuestionKind.TAKES],
-            USED: kinds[QuestionKind.USES],
-            TESTED: kinds[QuestionKind.TESTS],
-        }
-        titles = sorted(LINES, key=lambda title: wants[title], reverse=True)
-        lists = {title: found for title in titles if (found := places.of(title)) or title == titles[0]}
-        yield from places.listed(lists)
-        scope = folder.type_named(subject.name)
-        if scope is not None and (members := folder.members(scope)):
-            yield f"Its members: {_names(sorted(members, key=lambda d: d.name.startswith('_')))}"
+        yield "It defines no constructor" + (f"; it inherits from {bases}." if bases else ".")
+
+
+def _members(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Iterator[str]:
+    scope = folder.type_named(subject.name)
+    if scope is None:
+        yield from _card(asked, subject, folder)
+        return
+    found = sorted(folder.members(scope), key=lambda d: d.name.startswith("_"))
+    place = f"`{escaped(scope.qualified)}` (`{escaped(scope.path)}:{scope.line}`)"
+    if found:
+        yield f"{place} has {len(found)} {plural(len(found), 'member')}:"
+        yield from _all(found, [ListedLine(d.name, d.path, d.line, folder.head(d)) for d in found[:LISTED]])
+    else:
+        yield f"{place} defines nothing of its own."
+    if bases := bases_of(scope):
+        yield f"It inherits from {_quoted(bases)}."
+
+
+def _subclasses(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Iterator[str]:
+    name = subject.name.rpartition(".")[2]
+    if found := folder.subclasses(name):
+        yield f"{len(found)} {plural(len(found), 'class inherits', 'classes inherit')} from `{escaped(name)}`:"
+        yield from _all(found, folder.listed(found[:LISTED]))
+        return
+    if folder.type_named(subject.name) is not None:
+        count = len(folder.types)
+        yield f"None of the {count:,} {plural(count, 'class', 'classes')} here inherits from `{escaped(name)}`."
+    yield from _card(asked, subject, folder)
+
+
+def _bases(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Iterator[str]:
+    scope = folder.type_named(subject.name)
+    if scope is None:
+        yield from _card(asked, subject, folder)
+        return
+    bases = bases_of(scope)
+    yield f"It inherits from {_quoted(bases) or 'no other class'}."
+    there = [found for base in bases if (found := folder.type_named(base.rpartition(".")[2]))]
+    yield from numbered(folder.listed([scope, *there]), LISTED)
+
+
+def _card(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Iterator[str]:
+    """Yield everything about a name, what the question more likely wants first."""
+    places = folder.occurrences(subject.name)
+    if not places.definitions:
+        yield from _undefined(subject, folder)
+        return
+    kinds = asked.kinds
+    wants = {
+        DEFINED: kinds[QuestionKind.WHERE] + kinds[QuestionKind.TAKES],
+        USED: kinds[QuestionKind.USES],
+        TESTED: kinds[QuestionKind.TESTS],
+    }
+    titles = sorted(LINES, key=lambda title: wants[title], reverse=True)
+    yield from places.listed({title: found for title in titles if (found := places.of(title)) or title == titles[0]})
+    scope = folder.type_named(subject.name)
+    if scope is not None and (members := folder.members(scope)):
+        yield f"Its members: {_names(sorted(members, key=lambda d: d.name.startswith('_')))}"
+
+
+def _beyond(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Iterator[str]:
+    """Yield that this model cannot do it, with the nearest places: definitions, else uses, else names like it."""
+    yield EXPLAINS_NOT if asked.kind is QuestionKind.EXPLAIN else WORKS_NOT
+    if len(asked.subjects) > 1:
+        nearest = [line for each in asked.subjects for line in folder.occurrences(each.name).of(DEFINED)[:1]]
+    else:
+        places = folder.occurrences(subject.name)
+        nearest = list(islice(chain.from_iterable(map(places.of, LINES)), NEAREST))
+    yield from numbered((nearest or folder.listed(folder.similar(subject.written)))[:NEAREST], NEAREST)
+
+
+def _undefined(subject: AskedName, folder: FolderIndex) -> Iterator[str]:
+    """Yield what a name is that the folder does not define: a parameter, an attribute, an import, or nothing."""
+    name = subject.name.rpartition(".")[2]
+    shown, places = f"`{escaped(subject.name)}`", folder.occurrences(subject.name)
+    if not places.anywhere:
+        yield from _nowhere(subject, folder)
+    elif parameters := folder.with_parameter(name):
+        count = len(parameters)
+        have = plural(count, "function has", "functions have")
+        yield f"{shown} is a parameter and not a definition of its own; {count} {have} it:"
+        yield from numbered(folder.listed(parameters), RESULTS)
+    elif hits := folder.assigned(name):
+        yield f"{shown} is not a definition of its own; it is set here:"
+        yield from numbered(places.coded(hits), RESULTS)
+    elif places.imports:
+        yield f"{shown} is not defined in this folder; it is imported here:"
+        yield from numbered(places.coded(places.imports), RESULTS)
+    else:
+        yield f"No definition of {shown}; {places.counted} with it:"
+        yield from numbered(places.coded([*places.uses, *places.tests, *places.texts]), RESULTS)
+
+
+def _nowhere(subject: AskedName, folder: FolderIndex) -> Iterator[str]:
+    """Yield that no file has a name: how many were searched, and which names are like it."""
+    yield f"Nothing is called `{escaped(subject.written)}` here: no line of {folder.count} has it."
+    if near := folder.similar(subject.written):
+        yield "The nearest names:"
+        yield from numbered(folder.listed(near), _SUBJECTS)
+
+
+def _all(found: Sequence[SymbolMatch], shown: Sequence[ListedLine]) -> Iterator[str]:
+    """Yield the first definitions with their numbers, and the names of the others."""
+    yield from numbered(shown, LISTED)
+    if rest := found[LISTED:]:
+        yield f"and {len(rest)} more."
+        yield f"The others: {_names(rest)}"
 
 
 def _names(found: Sequence[SymbolMatch]) -> str:
@@ -301,107 +346,57 @@ def _names(found: Sequence[SymbolMatch]) -> str:
     return _quoted(names[:_NAMED]) + more
 
 
-def _beyond(asked: ParsedQuestion, subject: AskedName, folder: FolderIndex) -> Route:
-    """Return that this model cannot do it, with the nearest places: definitions, else uses, else names like it."""
-    lead = EXPLAINS_NOT if asked.kind is QuestionKind.EXPLAIN else WORKS_NOT
-    if len(asked.subjects) > 1:
-        lines = [line for each in asked.subjects[:NEAREST] for line in folder.occurrences(each.name).of(DEFINED)[:1]]
-    else:
-        places = folder.occurrences(subject.name)
-        lines = list(islice(chain.from_iterable(map(places.of, LINES)), NEAREST))
-    nearest = lines or folder.listed(folder.similar(subject.written))[:NEAREST]
-    return Route(_noted(subject, lead, *numbered(nearest, NEAREST)))
-
-
-def _noted(subject: AskedName, *lines: str) -> str:
-    return "\n".join(filter(None, [escaped(subject.note), *lines]))
-
-
-def _undefined(subject: AskedName, folder: FolderIndex) -> str:
-    """Return what a name is that the folder uses and does not define: a parameter, an attribute, an import."""
-    name = subject.name.rpartition(".")[2]
-    shown, places = f"`{escaped(subject.name)}`", folder.occurrences(subject.name)
-    if not places.anywhere:
-        return _nowhere(subject, folder)
-    if parameters := folder.with_parameter(name):
-        count = len(parameters)
-        have = plural(count, "function has", "functions have")
-        lead = f"{shown} is a parameter and not a definition of its own; {count} {have} it:"
-        return "\n".join([lead, *numbered(folder.listed(parameters), RESULTS)])
-    hits = folder.assigned(name)
-    lead = f"{shown} is not a definition of its own; it is set here:"
-    if not hits and places.imports:
-        hits, lead = places.imports, f"{shown} is not defined in this folder; it is imported here:"
-    if not hits:
-        hits = [*places.uses, *places.tests, *places.texts]
-        lead = f"No definition of {shown}; {places.counted} with it:"
-    return "\n".join([lead, *numbered(places.coded(hits), RESULTS)])
-
-
-def _nowhere(subject: AskedName, folder: FolderIndex) -> str:
-    """Return that no file has a name: how many were searched, and which names are like it."""
-    said = f"Nothing is called `{escaped(subject.written)}` here: no line of {folder.count} has it."
-    lines = folder.listed(folder.similar(subject.written))
-    return "\n".join([said, *(["The nearest names:", *numbered(lines, _SUBJECTS)] if lines else [])])
+def _quoted(names: Sequence[str]) -> str:
+    return ", ".join(f"`{escaped(name)}`" for name in names)
 
 
 # -- files
 
 
-def _about_files(asked: ParsedQuestion, folder: FolderIndex) -> Route:
-    """Return what a file or a folder contains, who imports it, or which tests it has."""
-    if not asked.files:
-        stem = re.split(r"[/.]", asked.missing[0].rstrip("/"))
-        words = next((part for part in stem[-2:] if part), "")
-        near = [path for path in folder.paths if words and words.lower() in path.lower()][:RESULTS]
-        said = f"No file here is called `{escaped(asked.missing[0])}`: {folder.count} searched."
-        lines = ["The nearest:", *(f"{n}. `{escaped(p)}`" for n, p in enumerate(near, 1))] if near else []
-        return Route("\n".join([said, *lines]))
-    path = asked.files[0]
-    if len(asked.files) > 1:
-        common = _common_folder(asked.files)
-        whole = common.rstrip("/")
-        mentioned = asked.text.rstrip("/? ").endswith(whole) or whole.rpartition("/")[2] in asked.text
-        if common and mentioned and asked.kind not in (QuestionKind.USES, QuestionKind.TESTS):
-            return Route(project_files.folder_contents([p for p in folder.paths if p.startswith(common)], common))
-    if asked.kind in (QuestionKind.USES, QuestionKind.TESTS) and not is_prose(path):
-        return Route(_importers(asked, path, folder))
+def _missing_file(written: str, folder: FolderIndex) -> Iterator[str]:
+    yield f"No file here is called `{escaped(written)}`: {folder.count} searched."
+    stem = re.split(r"[/.]", written.rstrip("/"))
+    words = next((part for part in stem[-2:] if part), "")
+    if near := [path for path in folder.paths if words and words.lower() in path.lower()][:RESULTS]:
+        yield "The nearest:"
+        yield from (f"{n}. `{escaped(path)}`" for n, path in enumerate(near, 1))
+
+
+def _about_files(asked: ParsedQuestion, folder: FolderIndex) -> Iterator[str]:
+    """Yield what a file or a folder contains, who imports it, or which tests it has."""
+    path, common = asked.files[0], commonpath(asked.files)
+    imports = asked.kind in (QuestionKind.USES, QuestionKind.TESTS)
+    mentioned = asked.text.rstrip("/? ").endswith(common) or common.rpartition("/")[2] in asked.text
+    if len(asked.files) > 1 and common and mentioned and not imports:
+        inside = f"{common}/"
+        yield project_files.folder_contents([p for p in folder.paths if p.startswith(inside)], inside)
+        return
+    if imports and not is_prose(path):
+        yield from _importers(path, folder, tests=asked.kind is QuestionKind.TESTS)
+        return
     if asked.kind in (QuestionKind.EXPLAIN, QuestionKind.WORK):
-        lead = EXPLAINS_NOT if asked.kind is QuestionKind.EXPLAIN else WORKS_NOT
-        return Route("\n".join([lead, *_contents(path, folder)]))
-    return Route("\n".join(_contents(path, folder)))
+        yield EXPLAINS_NOT if asked.kind is QuestionKind.EXPLAIN else WORKS_NOT
+    if not is_prose(path) and (found := folder.top_level(path)):
+        yield f"`{escaped(path)}` defines:"
+        yield from numbered(folder.listed(found), LISTED)
+    else:
+        yield from project_files.contents(folder, path)
 
 
-def _contents(path: str, folder: FolderIndex) -> list[str]:
-    if is_prose(path):
-        return project_files.contents(folder, path)
-    found = folder.top_level(path)
-    if not found:
-        return project_files.contents(folder, path)
-    return [f"`{escaped(path)}` defines:", *numbered(folder.listed(found), LISTED)]
-
-
-def _importers(asked: ParsedQuestion, path: str, folder: FolderIndex) -> str:
-    """Return the lines that import a file, those of tests if they are asked for."""
+def _importers(path: str, folder: FolderIndex, *, tests: bool) -> Iterator[str]:
+    """Yield the lines that import a file, in the tests or elsewhere, and the tests that have its name."""
     stem = path.removesuffix("/__init__.py").rpartition("/")[2].partition(".")[0]
-    places = folder.occurrences(stem)
-    wants_tests = asked.kind is QuestionKind.TESTS
-    hits = [hit for hit in places.imports if is_test(hit.path) == wants_tests and hit.path != path]
-    lines = places.coded(hits)
-    own = [p for p in folder.paths if wants_tests and is_test(p) and stem in p.rpartition("/")[2]]
-    parts = [f"Tests by its name: {', '.join(f'`{escaped(p)}`' for p in own[:RESULTS])}."] if own else []
-    where = "tests" if wants_tests else "code"
+    places, where = folder.occurrences(stem), "tests" if tests else "code"
+    lines = places.coded(hit for hit in places.imports if is_test(hit.path) is tests and hit.path != path)
+    own = [p for p in folder.paths if tests and is_test(p) and stem in p.rpartition("/")[2]]
+    if own:
+        yield f"Tests by its name: {_quoted(own[:RESULTS])}."
     if lines:
-        parts += [f"Imports of `{escaped(stem)}` in {where}:", *numbered(lines, RESULTS)]
-    if not parts:
-        count = len([p for p in folder.paths if is_test(p) == wants_tests])
-        parts = [f"No line of {count:,} {plural(count, 'file')} of {where} imports `{escaped(stem)}`."]
-    return "\n".join(parts)
-
-
-def _common_folder(paths: Sequence[str]) -> str:
-    common = commonpath(paths)
-    return f"{common}/" if common else ""
+        yield f"Imports of `{escaped(stem)}` in {where}:"
+        yield from numbered(lines, RESULTS)
+    elif not own:
+        count = sum(is_test(each) is tests for each in folder.paths)
+        yield f"No line of {count:,} {plural(count, 'file')} of {where} imports `{escaped(stem)}`."
 
 
 # -- no name
@@ -410,41 +405,42 @@ def _common_folder(paths: Sequence[str]) -> str:
 def _about_code(asked: ParsedQuestion, folder: FolderIndex) -> Route | None:
     """Return the answer to a question without a name or a file: a family of classes, else the ranked search."""
     if asked.kind in (QuestionKind.FAMILY, QuestionKind.SUBCLASSES, QuestionKind.MEMBERS) and (
-        found := _family(asked, folder)
+        family := list(_family(asked, folder))
     ):
-        return Route(found)
+        return _answer(family)
     if asked.kind in (QuestionKind.FILES, QuestionKind.OUTLINE, QuestionKind.TESTS) and (
         found := project_files.answer(asked.english, _content(asked), folder)
     ):
         return Route(found)
+    edits = _EDITS.match(asked.text)
     away = sum(asked.kinds[kind] for kind in _NOT_LOOKED_UP)
-    if away > _SEARCHED and not _EDITS.match(asked.text) and (found := project_files.named(asked.english, folder)):
+    if away > _SEARCHED and not edits and (found := project_files.named(asked.english, folder)):
         return Route(found)
-    foreign = asked.english.split() != asked.text.split()
     there = {word: folder.in_code(word) for word in _query(asked)}
     words = {word: found for word, found in there.items() if not found or not _FRAME.issuperset(found)}
+    foreign = asked.english.split() != asked.text.split()
     # What has only words of the folder and asks for no change is a topic, such as "thread pool".
-    topic = not _EDITS.match(asked.text) and 0 < len(words) <= _TOPIC and all(words.values())
+    topic = not edits and 0 < len(words) <= _TOPIC and all(words.values())
     if away > 1 - _SEARCHED and not (foreign or topic or _QUESTION.match(asked.text)):
         return None
     if not words or (away > _UNSURE and not any(words.values())):
         return None
-    if asked.kind is QuestionKind.EXPLAIN or _WHY.match(asked.english):
-        lines = folder.ranked(" ".join(chain(*words.values())), NEAREST)
-        if lines:
-            return Route("\n".join([EXPLAINS_NOT, *numbered(lines, NEAREST)]))
-    return Route("\n".join(_search(words, folder)))
-
-
-def _content(asked: ParsedQuestion) -> list[str]:
-    """Return the words of a question that are not of the kind that questions are made of."""
-    return [word for word in _WORDS.findall(_MASK.sub(" ", asked.english)) if word.lower() not in _FILLERS]
+    if (asked.kind is QuestionKind.EXPLAIN or _WHY.match(asked.english)) and (
+        lines := folder.ranked(" ".join(chain(*words.values())), NEAREST)
+    ):
+        return _answer([EXPLAINS_NOT, *numbered(lines, NEAREST)])
+    return _answer(_search(words, folder))
 
 
 def _query(asked: ParsedQuestion) -> list[str]:
     """Return the words of a question to search for."""
     words = [word for word in _WORDS.findall(_MASK.sub(" ", asked.english)) if word.lower() not in _FRAME]
     return list(dict.fromkeys(words))
+
+
+def _content(asked: ParsedQuestion) -> list[str]:
+    """Return those that may be a topic."""
+    return [word for word in _query(asked) if word.lower() not in _RELATED]
 
 
 def _search(words: Mapping[str, Sequence[str]], folder: FolderIndex) -> Iterator[str]:
@@ -472,21 +468,21 @@ def _search(words: Mapping[str, Sequence[str]], folder: FolderIndex) -> Iterator
     yield from numbered(lines[:RESULTS], RESULTS)
 
 
-def _family(asked: ParsedQuestion, folder: FolderIndex) -> str:
-    """Return the classes of a family: by the end of their names or of those that they inherit from; empty if none."""
+def _family(asked: ParsedQuestion, folder: FolderIndex) -> Iterator[str]:
+    """Yield the classes of a family: by the end of their names or of those that they inherit from; nothing if none."""
     text = asked.english.lower()
     for word, ending in _FAMILIES.items():
-        if found := re.search(rf"\b(?:{word})\b", text):
-            return _of_family(found[0], ending, folder)
+        if named := re.search(rf"\b(?:{word})\b", text):
+            return _definitions_of(named[0], _of_family(ending, folder), folder)
     content = _content(asked)
-    for word in reversed(content):
-        if _SUFFIX_WORD.fullmatch(word):
-            singular = re.sub(r"(?:(?<=[sxz])es|ies|s)$", "", word.lower())
-            beside = [each.lower() for each in content if each != word]
-            # Who asks for several wants none alone that is called so.
-            least = 1 if word.lower() == singular else 2
-            if found_here := _of_family(word, rf"(?i:{re.escape(singular)}(?:y|e)?)$", folder, beside, least):
-                return found_here
+    for word in filter(_SUFFIX_WORD.fullmatch, reversed(content)):
+        singular = _PLURAL.sub("", word.lower())
+        found = _of_family(rf"(?i:{re.escape(singular)}(?:y|e)?)$", folder)
+        beside = [each.lower() for each in content if each != word]
+        narrow = [d for d in found if all(each in d.name.lower() for each in beside)] if beside else []
+        # Who asks for several wants none alone that is called so.
+        if narrow or len(found) > (word.lower() != singular):
+            return _definitions_of(word, narrow or found, folder)
     if re.search(r"\bclass(?:es)?\b", text):
         return _definitions_of("classes", [d for d in folder.types if not is_test(d.path)], folder)
     if re.search(r"\bconstants?\b", text):
@@ -495,24 +491,20 @@ def _family(asked: ParsedQuestion, folder: FolderIndex) -> str:
     if re.search(r"\bfunctions?\b", text):
         public = [d for d in folder.of_kind(DefinitionKind.FUNCTION) if d.qualified == d.name and d.name[0] != "_"]
         return _definitions_of("public functions", public, folder)
-    return ""
+    return iter(())
 
 
-def _of_family(word: str, ending: str, folder: FolderIndex, beside: Sequence[str] = (), least: int = 1) -> str:
+def _of_family(ending: str, folder: FolderIndex) -> list[SymbolMatch]:
     pattern = re.compile(ending)
     own = [d for d in folder.types if pattern.search(d.name)]
     below = [d for d in folder.types if any(pattern.search(base.rpartition(".")[2]) for base in bases_of(d))]
-    found = {(d.path, d.line): d for d in (*own, *below) if not is_test(d.path)}
-    if beside and (narrow := [d for d in found.values() if all(each in d.name.lower() for each in beside)]):
-        return _definitions_of(word, narrow, folder)
-    return _definitions_of(word, list(found.values()), folder) if len(found) >= least else ""
+    return list({(d.path, d.line): d for d in (*own, *below) if not is_test(d.path)}.values())
 
 
-def _definitions_of(what: str, found: Sequence[SymbolMatch], folder: FolderIndex) -> str:
-    if not found:
-        return ""
-    lead = f"{escaped(what.capitalize())} defined here, {len(found)} in all:"
-    return "\n".join([lead, *numbered(folder.listed(found), LISTED), *_rest_named(found[LISTED:])])
+def _definitions_of(what: str, found: Sequence[SymbolMatch], folder: FolderIndex) -> Iterator[str]:
+    if found:
+        yield f"{escaped(what.capitalize())} defined here, {len(found)} in all:"
+        yield from _all(found, folder.listed(found[:LISTED]))
 
 
 # -- renames
@@ -533,7 +525,8 @@ def _rename(asked: ParsedQuestion, message: UserMessage, folder: FolderIndex) ->
     places = folder.occurrences(old)
     code = [*places.definitions, *places.uses, *places.tests, *places.imports]
     if not code:
-        return Route(f"I changed nothing: {_nowhere(AskedName(old, old, known=False), folder)}")
+        first, *near = _nowhere(AskedName(old, old, known=False), folder)
+        return _answer([f"I changed nothing: {first}", *near])
     defining = list(dict.fromkeys(hit.path for hit in places.definitions))
     if asked.files:
         paths = [path for path in asked.files if path in {hit.path for hit in code}][:1] or list(asked.files[:1])
@@ -557,7 +550,7 @@ _TITLES = {
     QuestionKind.USES: USED,
     QuestionKind.TESTS: TESTED,
 }
-_BY_KIND: Mapping[QuestionKind, Callable[[ParsedQuestion, AskedName, FolderIndex], Route]] = {
+_BY_KIND: Mapping[QuestionKind, Callable[[ParsedQuestion, AskedName, FolderIndex], Iterator[str]]] = {
     QuestionKind.WHERE: _listed,
     QuestionKind.TAKES: _takes,
     QuestionKind.USES: _listed,

@@ -90,13 +90,6 @@ class AskedName:
     written: str
     known: bool
 
-    @property
-    def note(self) -> str:
-        """The sentence that says that another name is taken for the written one; empty if it is the same."""
-        if self.name == self.written:
-            return ""
-        return f"Nothing is called `{self.written}` here; the nearest name is `{self.name}`."
-
 
 class _Mention(NamedTuple):
     start: int
@@ -163,16 +156,14 @@ def read(text: str, folder: FolderIndex) -> ParsedQuestion:
     return replace(asked, subjects=subjects, refers=refers)
 
 
-def carried(earlier: Sequence[str], folder: FolderIndex) -> tuple[AskedName, ...]:
-    """Return the names that a pronoun stands for: those of the newest earlier question that has names of its own.
+def carried(earlier: Sequence[str], folder: FolderIndex) -> AskedName | None:
+    """Return the name that a pronoun stands for: the first one of the newest earlier question that has names.
 
     Only questions that refer to one before them are passed over.
     """
-    for text in earlier:
-        asked = read(text, folder)
-        if asked.subjects or not asked.refers:
-            return asked.subjects[:1]
-    return ()
+    questions = (read(text, folder) for text in earlier)
+    asked = next((each for each in questions if each.subjects or not each.refers), None)
+    return asked.subjects[0] if asked and asked.subjects else None
 
 
 def _mentions(text: str, folder: FolderIndex) -> Iterator[_Mention]:
