@@ -299,12 +299,12 @@ def _ask_to_resume(status: AppStatus, watched: Set[int]) -> int | None:
     """Ask whether to resume the session; returns None if so, else the exit code, 0 for that of the app."""
     from laguna_tui.base.terminal import single_keys
     from laguna_tui.base.text import sanitize_line
+    from laguna_tui.base.units import clipped
 
     title = sanitize_line(status.title).strip()
     # One row, where the terminal has room for it.
     room = max(_LEAST_TITLE, shutil.get_terminal_size().columns - len(_QUESTION))
-    title = title if len(title) <= room else f"{title[: room - 1]}…"
-    question = _QUESTION.format(title=f"“{title}”" if title else "the session")
+    question = _QUESTION.format(title=f"“{clipped(title, room)}”" if title else "the session")
     code: int | None = 0
     with single_keys() as keys:
         while keys.ours:

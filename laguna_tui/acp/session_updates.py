@@ -42,6 +42,7 @@ from laguna_tui.base.events import (
     TurnFinished,
 )
 from laguna_tui.base.text import sanitize, sanitize_line
+from laguna_tui.base.units import clipped
 
 _KINDS: dict[str, Any] = {
     "read": "read",
@@ -221,5 +222,4 @@ def sentence_update(sentence: str) -> Any:
 
 def _title(name: str, arguments: dict[str, object]) -> str:
     texts = [value for value in arguments.values() if isinstance(value, str)]
-    title = sanitize_line(" ".join([name, *texts[:1]]))
-    return title if len(title) <= _TITLE_CHARS else title[: _TITLE_CHARS - 1] + "…"
+    return clipped(sanitize_line(" ".join([name, *texts[:1]])), _TITLE_CHARS)

@@ -15,6 +15,7 @@ from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.events import ChangeMade, Notice
 from laguna_tui.base.paths import APP, escaped
 from laguna_tui.base.permission_request import CallProposal, PermissionRequest
+from laguna_tui.base.units import some_of
 from laguna_tui.repo.edits.file_changes import apply_change, with_hunks, with_text
 from laguna_tui.repo.files.protected_paths import execution_reason
 from laguna_tui.repo.files.source_writer import ChangedError, TemporaryFiles
@@ -179,7 +180,7 @@ def ask_to_put_back(run: ToolRun, tool: str, quarantine: "Quarantine") -> Iterat
     # The last one of each name: a command that was refused may have created it again.
     latest = {each.path: each for each in moved}
     names = list(latest)
-    shown = ", ".join(names[:_MOST_NAMED]) + (f" and {len(names) - _MOST_NAMED} more" if names[_MOST_NAMED:] else "")
+    shown = some_of(names, _MOST_NAMED)
     details = tuple(f"{path}: {execution_reason(path)}" for path in names)
     proposal = CallProposal(shown, details, action=f"Put back {shown}")
     try:

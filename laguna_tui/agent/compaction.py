@@ -18,6 +18,7 @@ from laguna_tui.agent.options import AgentOptions, answer_reserve
 from laguna_tui.agent.prompt import system_prompt
 from laguna_tui.base.events import AgentEvent, Compacted, Compacting
 from laguna_tui.base.messages import SUMMARY, Attachment, ChatMessage, Place
+from laguna_tui.base.units import clipped
 
 # Share of the conversation left afterwards (at least 30 % is freed), and of the context after a summary.
 _KEPT_SHARE, _GOAL_SHARE = 0.7, 1 / 2
@@ -245,7 +246,7 @@ class Compaction:
         lines: list[str] = []
         for each in reversed(replaced):
             if each.is_question:
-                line = f"- {_clipped(' '.join(each.text.split()), _WORDS_CHARS)}"
+                line = f"- {clipped(' '.join(each.text.split()), _WORDS_CHARS)}"
                 room -= count(line)
                 if room < 0:
                     break
@@ -272,7 +273,3 @@ def _earlier(replaced: Sequence[ChatMessage]) -> str:
     """Return the earlier summary without its heading; used if the model writes no new one."""
     texts = [each.text for each in replaced if each.label == SUMMARY]
     return texts[-1].removeprefix(_HEAD).strip() if texts else ""
-
-
-def _clipped(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -5,6 +5,7 @@ from typing import NamedTuple
 from laguna_engine.chat.messages import Role, ToolCall
 from laguna_tui.agent.tools.base.results import places_of
 from laguna_tui.base.messages import Attachment, ChatMessage, Place
+from laguna_tui.base.units import clipped
 
 _TITLE_CHARS = 60
 
@@ -73,5 +74,4 @@ def call_title(call: ToolCall) -> str:
 
 def short_title(text: str) -> str:
     """Return the beginning of a text on one line, enough to recognise it in a list."""
-    title = " ".join(text.split())
-    return title if len(title) <= _TITLE_CHARS else title[: _TITLE_CHARS - 1] + "…"
+    return clipped(" ".join(text.split()), _TITLE_CHARS)

@@ -12,6 +12,7 @@ from importlib import resources
 from pathlib import Path
 
 from laguna_tui.base.text import sanitize_line
+from laguna_tui.base.units import clipped
 from laguna_tui.repo.git import repository
 
 # Longer names are of no use to the model.
@@ -91,4 +92,4 @@ def _facts_line(folder: str, today: date, state: repository.GitState | None) -> 
 def _name(text: str) -> str:
     """Return a folder's or branch's name on one line; it comes from the repository and may be anything."""
     shown = sanitize_line(text.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
-    return shown if len(shown) <= _NAME_LIMIT else shown[: _NAME_LIMIT - 1] + "…"
+    return clipped(shown, _NAME_LIMIT)

@@ -56,6 +56,11 @@ def some_of(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + more
 
 
+def clipped(text: str, most: int) -> str:
+    """Return the beginning of a text, with an ellipsis if it has more than `most` characters."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def either(names: Sequence[str], most: int) -> str:
     """Return the first names as alternatives, and how many more there are: "a", "a or b", "a, b or 3 more"."""
     shown = [*names[:most], *([f"{len(names) - most:,} more"] if len(names) > most else [])]

@@ -15,7 +15,7 @@ import re
 from collections.abc import Sequence
 
 from laguna_tui.base.paths import escaped
-from laguna_tui.base.units import plural
+from laguna_tui.base.units import clipped, plural
 from laguna_tui.repo.files.text_files import split_lines
 
 _SHORTEST_FENCE = 3
@@ -81,8 +81,7 @@ def shortened(kept: int, count: int) -> str:
 
 def one_line(text: str) -> str:
     """Return text from a file on one line, cut if it is long."""
-    joined = _BLANKS.sub(" ", text).strip()
-    return escaped(joined if len(joined) <= _PLACE_CHARS else joined[: _PLACE_CHARS - 1] + "…")
+    return escaped(clipped(_BLANKS.sub(" ", text).strip(), _PLACE_CHARS))
 
 
 def plain(text: str) -> str:

@@ -1,11 +1,12 @@
 """Commits: what would be committed, a message drafted by the model, and the commit itself, made in the sandbox."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from laguna_tui.base.errors import UserError
+from laguna_tui.base.units import some_of
 
 if TYPE_CHECKING:
     from laguna_tui.agent.loop import Agent
@@ -104,7 +105,7 @@ class Commits:
             raise UserError(NO_REPOSITORY.format(folder=self._folder))
         if pending.is_empty:
             outside = pending.staged_outside
-            raise UserError(NOTHING_HERE.format(paths=_named(outside)) if outside else NOTHING)
+            raise UserError(NOTHING_HERE.format(paths=some_of(outside, _NAMED)) if outside else NOTHING)
         subjects = recent_subjects(self._folder)
         message = self._agent().commit_message("\n".join(_material(pending, subjects)), _MESSAGE_TOKENS)
         return CommitDraft(message, self._runner().status.sentence, pending)
@@ -136,7 +137,7 @@ class Commits:
             # What was not shown does not get the user's signature.
             sentences += [UNSIGNED] if signs else []
         if draft.pending.staged_outside:
-            sentences.append(STILL_STAGED.format(paths=_named(draft.pending.staged_outside)))
+            sentences.append(STILL_STAGED.format(paths=some_of(draft.pending.staged_outside, _NAMED)))
         if result.exit_code:
             sentences.append(OLD_INDEX)
         return "\n".join(filter(None, sentences))
@@ -150,11 +151,6 @@ class Commits:
         except CannotSignError as error:
             back = STAGED if take_back(self._folder, before) else KEPT_UNSIGNED
             raise UserError(NOT_SIGNED.format(why=error, back=back)) from error
-
-
-def _named(paths: Sequence[str]) -> str:
-    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
-    return ", ".join(paths[:_NAMED]) + more
 
 
 def _material(pending: "PendingChanges", subjects: tuple[str, ...]) -> Iterator[str]:

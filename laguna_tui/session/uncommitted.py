@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.messages import Attachment, BlockKind, Place
+from laguna_tui.base.units import some_of
 
 if TYPE_CHECKING:
     from laguna_tui.repo.git.git_commit import PendingChanges
@@ -40,10 +41,8 @@ def uncommitted_changes(folder: Path) -> Attachment:
 
 def _parts(pending: "PendingChanges") -> Iterator[str]:
     yield "The changes that are not committed:"
-    new = pending.untracked[:_NAMED]
-    if new:
-        more = f" and {len(pending.untracked) - len(new)} more" if len(pending.untracked) > len(new) else ""
-        yield f"New files, whose contents are not below: {', '.join(new)}{more}"
+    if pending.untracked:
+        yield f"New files, whose contents are not below: {some_of(pending.untracked, _NAMED)}"
     for title, diff in (("Staged:", pending.staged), ("Not staged:", pending.unstaged)):
         if diff.strip():
             yield f"{title}\n```diff\n{diff.rstrip()}\n```"

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from laguna_tui.base.settings import Settings
-from laguna_tui.base.units import plural, size
+from laguna_tui.base.units import plural, size, some_of
 from laguna_tui.store.journal_lines import JournalError
 from laguna_tui.store.session_store import SessionStore
 from laguna_tui.store.session_summary import SessionSummary
@@ -96,8 +96,7 @@ def _deleted(store: SessionStore, sessions: Sequence[SessionSummary], why: str) 
         except JournalError as error:
             failed.append(f"'{each.title}' was not deleted: {error}")
     if gone:
-        named = ", ".join(f"'{each.title}'" for each in gone[:_NAMED])
-        more = f" and {len(gone) - _NAMED} more" if len(gone) > _NAMED else ""
+        named = some_of([f"'{each.title}'" for each in gone], _NAMED)
         what = plural(len(gone), "session")
-        yield f"{len(gone)} {what} {why} deleted, {size(freed)} freed: {named}{more}"
+        yield f"{len(gone)} {what} {why} deleted, {size(freed)} freed: {named}"
     yield from failed

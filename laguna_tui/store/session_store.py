@@ -17,6 +17,7 @@ from pathlib import Path
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.locked_file import is_locked, open_locked_soon, open_private, reason, sync_folder
 from laguna_tui.base.paths import SESSIONS
+from laguna_tui.base.units import some_of
 from laguna_tui.store.events import Forked, Moved, Titled
 from laguna_tui.store.indexed_session import DAMAGED, IndexedSession
 from laguna_tui.store.journal_lines import BLOBS, JOURNAL, JournalError, check_header, read_journal, unreadable
@@ -365,5 +366,4 @@ def _named(rows: Sequence[IndexedSession], name: str) -> Iterator[list[IndexedSe
 
 
 def _listing(rows: Sequence[IndexedSession]) -> str:
-    named = ", ".join(f"{row.id} ({_title(row)})" for row in rows[:_LISTED])
-    return f"{named} and {len(rows) - _LISTED} more" if len(rows) > _LISTED else named
+    return some_of([f"{row.id} ({_title(row)})" for row in rows], _LISTED)

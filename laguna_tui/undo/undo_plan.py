@@ -1,10 +1,10 @@
 """What an undo would do, as values, and which files it may change without asking again."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from laguna_tui.base.text import sanitize_line
-from laguna_tui.base.units import plural
+from laguna_tui.base.units import clipped, plural, some_of
 from laguna_tui.undo.file_tree import EntryKind, PathState, same
 from laguna_tui.undo.tree_changes import TreeChange
 from laguna_tui.undo.undo_log import LoggedTurn, UndoKind
@@ -117,8 +117,7 @@ class UndoResult:
         """What was done, for the user, raw."""
         redone = self.kind is UndoKind.REDO
         first, count = min(self.points, key=lambda point: point.number), len(self.points)
-        line = sanitize_line(first.title)
-        title = f"“{line if len(line) <= _TITLE_CHARS else f'{line[: _TITLE_CHARS - 1]}…'}”"
+        title = f"“{clipped(sanitize_line(first.title), _TITLE_CHARS)}”"
         named = title if count == 1 else f"{count} messages, from {title} on"
         back = "" if redone else " /redo brings it back."
         return f"{'Redone' if redone else 'Undone'}: {named}. {self.outcome}{back}"
@@ -126,16 +125,12 @@ class UndoResult:
     @property
     def outcome(self) -> str:
         """What became of the files, as sentences, raw."""
-        count = len(self.restored)
-        said = [f"Restored {count:,} {plural(count, 'file')}: {_named(self.restored)}."] if count else []
+        count, restored = len(self.restored), some_of(list(map(sanitize_line, self.restored)), _NAMED)
+        said = [f"Restored {count:,} {plural(count, 'file')}: {restored}."] if count else []
         if self.skipped:
-            said.append(f"Not changed: {_named([f'{path} ({why})' for path, why in self.skipped.items()])}.")
+            skipped = [sanitize_line(f"{path} ({why})") for path, why in self.skipped.items()]
+            said.append(f"Not changed: {some_of(skipped, _NAMED)}.")
         return " ".join([*(said or ["No file was changed."]), *self.notes])
-
-
-def _named(items: Sequence[str]) -> str:
-    more = len(items) - _NAMED
-    return ", ".join(map(sanitize_line, items[:_NAMED])) + (f" and {more:,} more" if more > 0 else "")
 
 
 def sorted_out(

@@ -16,8 +16,8 @@ from pathlib import Path
 import apptools  # noqa: F401  (makes the app importable)
 import repeats
 
-from laguna_tui.agent.tools.nano.find import numbered
-from laguna_tui.agent.tools.nano.search import DEFINED, TESTED, USED, ListedLine, list_lines
+from laguna_tui.agent.tools.nano.find import LINES
+from laguna_tui.agent.tools.nano.search import DEFINED, TESTED, USED, ListedLine, list_lines, numbered
 
 LINE = re.compile(r"^\d\. `(\S+) (\S+):(\d+)`(?: `(.*)`)?$")
 OUTLINED = re.compile(r"^\d\. `(\S+):(\d+)`$")
@@ -238,7 +238,7 @@ class Source:
         if chance < 0.18:
             end = pattern.split("/")[-1]
             files = sorted(f"{self.names.file()}/{end}" for _ in range(rng.choices(*FILES)[0]))
-            return Found(end, "\n".join(["Several files match:", *numbered(files)]))
+            return Found(end, "\n".join(["Several files match:", *numbered([f"`{each}`" for each in files], LINES)]))
         number = rng.choices(*OUTLINES)[0]
         if not number:
             return Found(pattern, f"`{path}` defines nothing at its top level.")
@@ -249,4 +249,4 @@ class Source:
             names = [self.names.identifier(each) if rng.random() < RENAMED_SHARE else each for each in names]
         places = sorted(rng.sample(range(1, max(30, number * rng.choice([12, 40, 120]))), number))
         items = [f"{each}:{place}" for each, place in zip(names, places, strict=True)]
-        return Found(pattern, "\n".join([f"`{path}` defines:", *numbered(items)]))
+        return Found(pattern, "\n".join([f"`{path}` defines:", *numbered([f"`{each}`" for each in items], LINES)]))

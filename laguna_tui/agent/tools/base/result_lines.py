@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from laguna_tui.base.path_globs import glob_matches
 from laguna_tui.base.paths import escaped
+from laguna_tui.base.units import clipped
 from laguna_tui.repo.files.root_folder import nfc
 from laguna_tui.repo.files.text_files import decode, is_binary, split_lines
 from laguna_tui.repo.files.unsearched import Unsearched
@@ -63,7 +64,7 @@ def symbol_line(symbol: str, path: str, line: int, code: str) -> str:
 
 def shortened(code: str) -> str:
     """Return the code, cut with a mark if it is longer than a result line shows."""
-    return code if len(code) <= CODE_CHARS else code[: CODE_CHARS - 1] + "…"
+    return clipped(code, CODE_CHARS)
 
 
 def read_lines(workspace: Workspace, inside: str, limit: int = READ_LIMIT_BYTES) -> list[str]:

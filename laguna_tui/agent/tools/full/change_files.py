@@ -14,7 +14,7 @@ from laguna_tui.base.paths import escaped
 from laguna_tui.base.permission_request import PermissionAnswer, PermissionRequest
 from laguna_tui.base.schema import declared
 from laguna_tui.base.text_diff import Sign
-from laguna_tui.base.units import plural
+from laguna_tui.base.units import plural, some_of
 from laguna_tui.repo.edits.edit_files import EditDialect
 from laguna_tui.repo.edits.file_changes import propose_delete, propose_move, propose_write
 from laguna_tui.repo.edits.symbol_edits import propose_symbol
@@ -201,8 +201,7 @@ def _places(run: ToolRun, made: ChangeProposal, uses: Sequence[Use]) -> str:
         for use in uses
         if use.path not in (made.path, made.target) and not run.readable(use.path)
     ]
-    more = f" and {len(shown) - _USES_SHOWN} more" if len(shown) > _USES_SHOWN else ""
-    return ", ".join(shown[:_USES_SHOWN]) + more
+    return some_of(shown, _USES_SHOWN)
 
 
 def _module(path: str) -> str:

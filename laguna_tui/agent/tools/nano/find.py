@@ -12,7 +12,7 @@ from laguna_tui.agent.tools.base.regex_search import BUDGET_S, Clock
 from laguna_tui.agent.tools.base.result_lines import coverage, matching_paths, read_lines
 from laguna_tui.agent.tools.base.results import ToolResult
 from laguna_tui.agent.tools.base.tool import Tool, ToolServices
-from laguna_tui.agent.tools.nano.search import ELSEWHERE
+from laguna_tui.agent.tools.nano.search import ELSEWHERE, numbered
 from laguna_tui.base.paths import escaped
 from laguna_tui.base.schema import declared
 from laguna_tui.repo.files.walk import SEARCH_LIMIT_BYTES
@@ -42,7 +42,9 @@ def find(services: ToolServices, run: ToolRun, wanted: NanoFindArguments) -> Too
         return ToolResult("\n".join([f"No file matches `{escaped(pattern)}`.", *notes]))
     if len(paths) == 1:
         return ToolResult("\n".join([*_defined(run.workspace, paths[0]), *notes]))
-    return ToolResult("\n".join(["Several files match:", *numbered(list(map(escaped, paths))), *notes]))
+    return ToolResult(
+        "\n".join(["Several files match:", *numbered([f"`{escaped(path)}`" for path in paths], LINES), *notes])
+    )
 
 
 def _meant(pattern: str, known: Sequence[str]) -> list[str]:
@@ -62,14 +64,7 @@ def _defined(workspace: Workspace, path: str) -> list[str]:
     definitions = file_outline(path, lines).top_level()
     if not definitions:
         return [f"`{escaped(path)}` defines nothing at its top level."]
-    return [f"`{escaped(path)}` defines:", *numbered([f"{d.name}:{d.line}" for d in definitions])]
-
-
-def numbered(items: Sequence[str]) -> list[str]:
-    """Return the first of the items, each on its numbered line, and how many more there are."""
-    lines = [f"{number}. `{item}`" for number, item in enumerate(items[:LINES], 1)]
-    more = len(items) - LINES
-    return [*lines, f"and {more} more."] if more > 0 else lines
+    return [f"`{escaped(path)}` defines:", *numbered([f"`{d.name}:{d.line}`" for d in definitions], LINES)]
 
 
 FIND = Tool("find", "What a file defines.", NanoFindArguments, find, read_only=True)

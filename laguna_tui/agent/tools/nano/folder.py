@@ -21,7 +21,7 @@ from laguna_tui.agent.tools.nano.search import (
     signature,
     undefining,
 )
-from laguna_tui.base.units import plural
+from laguna_tui.base.units import clipped, plural
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.files.relative_paths import is_prose, is_secondary, is_test
 from laguna_tui.repo.files.root_folder import RootFolder
@@ -282,8 +282,7 @@ class FolderIndex:
     def head(self, found: SymbolMatch) -> str:
         """Return a definition's head on one line."""
         lines = self.lines(found.path)[found.line - 1 :]
-        head = signature(lines) if lines else found.signature.replace("`", "'")
-        return head if len(head) <= _HEAD_CHARS else head[: _HEAD_CHARS - 1] + "…"
+        return clipped(signature(lines) if lines else found.signature.replace("`", "'"), _HEAD_CHARS)
 
     def code(self, text: str) -> str:
         """Return a line of code as it is shown between backticks."""

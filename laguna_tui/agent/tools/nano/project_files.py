@@ -14,8 +14,9 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from laguna_tui.agent.tools.nano.folder import FolderIndex
+from laguna_tui.agent.tools.nano.search import numbered
 from laguna_tui.base.paths import escaped
-from laguna_tui.base.units import plural
+from laguna_tui.base.units import plural, some_of
 from laguna_tui.repo.files.relative_paths import is_prose, is_test
 from laguna_tui.repo.search.identifiers import stem
 from laguna_tui.repo.syntax.languages import is_code
@@ -114,7 +115,7 @@ def folder_contents(paths: Sequence[str], inside: str) -> str:
         f"`{escaped(each)}`" + (f" ({counted[each]} {plural(counted[each], 'file')})" if each.endswith("/") else "")
         for each in entries
     ]
-    return "\n".join([f"{where} {len(paths):,} {plural(len(paths), 'file')}:", *_numbered(shown, 2 * LISTED)])
+    return "\n".join([f"{where} {len(paths):,} {plural(len(paths), 'file')}:", *numbered(shown, 2 * LISTED)])
 
 
 def _lines(folder: FolderIndex, topic: Topic) -> str:
@@ -141,7 +142,7 @@ def _listed(folder: FolderIndex, topic: Topic) -> str:
     if not paths:
         return _none(folder, topic)
     paths = _with(topic.words, paths)
-    return "\n".join([f"{len(paths)} {plural(len(paths), 'file')} of this kind:", *_numbered(_quoted(paths))])
+    return "\n".join([f"{len(paths)} {plural(len(paths), 'file')} of this kind:", *numbered(_quoted(paths), LISTED)])
 
 
 def _with(words: Iterable[str], paths: Iterable[str]) -> list[str]:
@@ -156,7 +157,7 @@ def _tests(folder: FolderIndex, topic: Topic) -> str:
     folders = Counter(str(PurePosixPath(path).parent) for path in tests)
     where = ", ".join(f"`{escaped(each)}/`" if each != "." else "the top folder" for each, _ in folders.most_common(3))
     lead = f"{len(tests)} test {plural(len(tests), 'file')}, in {where}:"
-    return "\n".join([lead, *_numbered(_quoted(tests))])
+    return "\n".join([lead, *numbered(_quoted(tests), LISTED)])
 
 
 def _overview(folder: FolderIndex, topic: Topic) -> str:
@@ -192,7 +193,7 @@ def _configuration(folder: FolderIndex, topic: Topic) -> str:
     paths = _with(topic.words, paths) or paths
     sections = next((lines for path in paths if path.endswith(".toml") for lines in [contents(folder, path)]), [])
     lead = f"{len(paths)} {plural(len(paths), 'file')} of configuration:"
-    return "\n".join([lead, *_numbered(_quoted(paths)), *sections])
+    return "\n".join([lead, *numbered(_quoted(paths), LISTED), *sections])
 
 
 def _commands(folder: FolderIndex, topic: Topic) -> str:
@@ -264,17 +265,13 @@ def _quoted(paths: Iterable[str]) -> list[str]:
 
 
 def _named(paths: Sequence[str]) -> str:
-    shown = ", ".join(_quoted(paths[:LISTED]))
-    return shown + (f" and {len(paths) - LISTED} more" if len(paths) > LISTED else "")
+    return some_of(_quoted(paths), LISTED)
 
 
 def _placed(folder: FolderIndex, places: Sequence[tuple[str, int, str]]) -> list[str]:
-    return _numbered([f"`{escaped(path)}:{number}` `{folder.code(line)}`" for path, number, line in places])
-
-
-def _numbered(items: Sequence[str], most: int = LISTED) -> list[str]:
-    lines = [f"{number}. {item}" for number, item in enumerate(items[:most], 1)]
-    return [*lines, f"and {len(items) - most} more."] if len(items) > most else lines
+    return list(
+        numbered([f"`{escaped(path)}:{number}` `{folder.code(line)}`" for path, number, line in places], LISTED)
+    )
 
 
 def _headings(lines: Sequence[str]) -> Iterator[tuple[int, str]]:

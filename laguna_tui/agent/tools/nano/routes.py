@@ -24,7 +24,7 @@ from laguna_tui.agent.tools.nano.question import ASKING, UserMessage, standing
 from laguna_tui.agent.tools.nano.search import DEFINED, LINES, TESTED, USED, ListedLine, list_lines, numbered
 from laguna_tui.agent.tools.nano.subjects import ABOUT_NAMES, AskedName, ParsedQuestion, carried, read
 from laguna_tui.base.paths import escaped
-from laguna_tui.base.units import plural
+from laguna_tui.base.units import plural, some_of
 from laguna_tui.repo.files.relative_paths import is_prose, is_test
 from laguna_tui.repo.search.identifiers import STOP_WORDS, looks_like_code
 from laguna_tui.repo.search.symbol_search import SymbolMatch
@@ -341,9 +341,8 @@ def _all(found: Sequence[SymbolMatch], shown: Sequence[ListedLine]) -> Iterator[
 
 def _names(found: Sequence[SymbolMatch]) -> str:
     """Return the names of definitions, each once, as the end of a sentence."""
-    names = list(dict.fromkeys(d.name for d in found))
-    more = f" and {len(names) - _NAMED} more." if len(names) > _NAMED else "."
-    return _quoted(names[:_NAMED]) + more
+    names = dict.fromkeys(d.name for d in found)
+    return some_of([f"`{escaped(name)}`" for name in names], _NAMED) + "."
 
 
 def _quoted(names: Sequence[str]) -> str:
@@ -359,7 +358,7 @@ def _missing_file(written: str, folder: FolderIndex) -> Iterator[str]:
     words = next((part for part in stem[-2:] if part), "")
     if near := [path for path in folder.paths if words and words.lower() in path.lower()][:RESULTS]:
         yield "The nearest:"
-        yield from (f"{n}. `{escaped(path)}`" for n, path in enumerate(near, 1))
+        yield from numbered([f"`{escaped(path)}`" for path in near], RESULTS)
 
 
 def _about_files(asked: ParsedQuestion, folder: FolderIndex) -> Iterator[str]:

@@ -70,9 +70,9 @@ class ListedLine:
     line: int
     code: str = ""
 
-    def numbered(self, number: int) -> str:
+    def __str__(self) -> str:
         """Return the line as the model reads it; definitions with their code."""
-        place = f"{number}. `{self.symbol} {escaped(self.path)}:{self.line}`"
+        place = f"`{self.symbol} {escaped(self.path)}:{self.line}`"
         return f"{place} `{self.code}`" if self.code else place
 
 
@@ -165,15 +165,15 @@ def list_lines(
             continue
         yield f"{title} here:"
         said = lines[: LINES[title]]
-        yield from (line.numbered(number + index) for index, line in enumerate(said))
+        yield from numbered(said, len(said), number)
         number += len(said)
         if len(lines) > len(said):
             yield "and more." if title in cut else f"and {len(lines) - len(said)} more."
 
 
-def numbered(lines: Sequence[ListedLine], most: int, start: int = 1) -> Iterator[str]:
+def numbered(lines: Sequence[ListedLine | str], most: int, start: int = 1) -> Iterator[str]:
     """Yield the first lines with their numbers, and how many more there are."""
-    yield from (line.numbered(number) for number, line in enumerate(lines[:most], start))
+    yield from (f"{number}. {line}" for number, line in enumerate(lines[:most], start))
     if len(lines) > most:
         yield f"and {len(lines) - most} more."
 
