@@ -46,7 +46,9 @@ async def chatting(project, drafts=lambda seen: f"Make it two {'+two' in seen.ne
 
 async def drafted(app, pilot):
     await pilot.press(*"/commit", "enter")
-    await until(pilot, lambda: isinstance(app.screen, CommitScreen) and "will be committed if git's hooks pass." in screen(app))
+    await until(
+        pilot, lambda: isinstance(app.screen, CommitScreen) and "will be committed if git's hooks pass." in screen(app)
+    )
 
 
 async def test_a_message_is_drafted_edited_and_committed(project):
