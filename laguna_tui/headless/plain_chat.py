@@ -200,10 +200,11 @@ class PlainChat:
 
     def _export(self, target: str) -> None:
         sessions = self._session.sessions
-        path = sessions.export_path(target)
         if not sessions.open_id:
             self.say(NOTHING_TO_EXPORT)
-        elif target and path.exists():
+            return
+        path = sessions.export_path(target, self._session.state)
+        if target and path.exists():
             self.say(_EXISTS.format(path=path))
         else:
             self.say(f"Wrote {sessions.write_export(path, sessions.open_id, replace=bool(target))}")

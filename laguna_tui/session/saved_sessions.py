@@ -142,15 +142,16 @@ class SavedSessions:
 
         return exported(read_transcript(self._saved().folder / self._find(session).id), ExportForm(form))
 
-    def export_path(self, target: str) -> Path:
-        """Return the file to export to: what the user named, else one in the folder of exports."""
+    @staticmethod
+    def export_path(target: str, state: Path | None) -> Path:
+        """Return the file to export to: what the user named, else one in the state folder's exports."""
         name = time.strftime("laguna-chat-%Y%m%d-%H%M%S.md")
         if target:
             named = Path(target).expanduser()
             return named / name if named.is_dir() else named
-        if self._recorder.state is None:
+        if state is None:
             raise UserError(_NO_EXPORTS)
-        folder = self._recorder.state / EXPORTS
+        folder = state / EXPORTS
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return folder / name
 

@@ -131,7 +131,7 @@ class SessionsController(Controller):
         if not session and not shown:
             notify(self._app, NOTHING_TO_EXPORT)
             return
-        path = await self._try(partial(self._sessions.export_path, target))
+        path = await self._try(partial(self._sessions.export_path, target, self._app.settings.state_dir))
         if path is None:
             return
         exists = await asyncio.to_thread(path.exists)

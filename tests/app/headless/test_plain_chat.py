@@ -164,6 +164,7 @@ def test_on_a_dumb_terminal_no_control_sequence_is_written_and_ctrl_c_stops_then
         job.wait_for(b"The answer was stopped.\r\n")
         job.send(b"again\n")
         job.wait_for(b"Done.\r\n")
+        job.until(lambda: job.written.endswith(b"\r\n> "), "the prompt after the answer")
         job.send(b"\x03")
         assert job.expect("ended") == 130
         job.wait_for(b"To resume later: laguna-tui --resume ")
