@@ -144,7 +144,7 @@ def test_a_second_ctrl_c_leaves_while_the_answer_is_still_being_stopped(
 SCRIPT = """
 import threading
 from tests.scripted_model import hold, say
-SCRIPT = [say("Begins.\\nIt is", hold(threading.Event())), "Done."]
+SCRIPT = [say("Begins.\\n" + "and goes on " * 40, hold(threading.Event())), "Done."]
 """
 
 
