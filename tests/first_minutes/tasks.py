@@ -122,7 +122,7 @@ TASKS = (
          [sees(READY), asks("who calls sanitize_line?"), drags((8, 30), (60, 60))]),
     Task("rewind", "go back to an earlier message",
          [sees(READY), asks("where is StreamParser defined?"), asks("who calls sanitize_line?"),
-          presses("Escape", "Escape")]),
+          asks("/rewind"), sees("Going back")]),
     Task("resume", "find an earlier session", [sees(READY), asks("where is StreamParser defined?"), presses("C-s")]),
     Task("model", "choose a better model", [sees(READY), presses("F8"), sees("Licence")]),
     Task("speed", "see how fast it is", [sees(READY), asks(RENAME), presses("y", "F4", "Escape", "F2")]),
