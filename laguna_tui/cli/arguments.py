@@ -1,6 +1,7 @@
 """What the commands share in parsing arguments: common options, numbers, folders, and suggestions for typos."""
 
 import argparse
+import shlex
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -47,6 +48,9 @@ class SuggestingParser(argparse.ArgumentParser):
         if isinstance(action, _Commands) and value not in action.choices:
             near = did_you_mean(value, action.choices)
             is_first = action.dest == argparse.SUPPRESS
+            if is_first and not near and Path(value).is_dir():
+                name = shlex.quote(sanitize_line(value))
+                self.error(f"{_quoted(value)} is a folder; to work in it: {self.prog} --folder {name}")
             message = f"; to send it as a message: {self.prog} -- {sanitize_line(value)}" if is_first else ""
             self.error(f"unknown command {_quoted(value)}{near or f'; choose from {_listed(action)}{message}'}")
         super()._check_value(action, value)

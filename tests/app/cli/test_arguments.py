@@ -109,6 +109,13 @@ def test_an_unknown_word_may_have_been_a_message(capsys):
     assert "to send it as a message: laguna-tui -- zzz" in capsys.readouterr().err
 
 
+def test_a_folder_in_the_place_of_a_command_is_recognised(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        main([str(tmp_path)])
+    hint = f"to work in it: laguna-tui --folder {tmp_path}; see: laguna-tui --help"
+    assert capsys.readouterr().err == f"laguna-tui: '{tmp_path}' is a folder; {hint}\n"
+
+
 def test_a_message_and_a_command_do_not_go_together(capsys):
     with pytest.raises(SystemExit):
         main(["how are you?", "models", "list"])
