@@ -1,6 +1,7 @@
 """What the commands share in parsing arguments: common options, numbers, folders, and suggestions for typos."""
 
 import argparse
+import os
 import shlex
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
@@ -48,7 +49,8 @@ class SuggestingParser(argparse.ArgumentParser):
         if isinstance(action, _Commands) and value not in action.choices:
             near = did_you_mean(value, action.choices)
             is_first = action.dest == argparse.SUPPRESS
-            if is_first and not near and Path(value).is_dir():
+            # Path.is_dir raises for a name that is too long.
+            if is_first and not near and os.path.isdir(value):  # noqa: PTH112
                 name = shlex.quote(sanitize_line(value))
                 self.error(f"{_quoted(value)} is a folder; to work in it: {self.prog} --folder {name}")
             message = f"; to send it as a message: {self.prog} -- {sanitize_line(value)}" if is_first else ""

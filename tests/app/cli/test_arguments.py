@@ -103,9 +103,10 @@ def test_a_first_message_is_distinguished_from_a_command(words, left, message):
     assert split_message(command_parser(), words) == (left, message)
 
 
-def test_an_unknown_word_may_have_been_a_message(capsys):
+@pytest.mark.parametrize("word", ["zzz", "z" * 5000])
+def test_an_unknown_word_may_have_been_a_message(word, capsys):
     with pytest.raises(SystemExit):
-        main(["zzz"])
+        main([word])
     assert "to send it as a message: laguna-tui -- zzz" in capsys.readouterr().err
 
 
