@@ -14,6 +14,7 @@ from laguna_engine.events import FinishReason
 from laguna_tui.agent.conversation import Conversation
 from laguna_tui.agent.conversation_blocks import call_title
 from laguna_tui.agent.options import AgentOptions
+from laguna_tui.agent.proposed_calls import proposed_calls
 from laguna_tui.agent.tools.base.guard import CheckedAnswer, LoopGuard, call_key
 from laguna_tui.agent.tools.base.results import ANSWER_ROOM, ToolResult, fitted
 from laguna_tui.agent.tools.registry import Toolbox
@@ -25,6 +26,7 @@ from laguna_tui.base.events import (
     AnsweredFromIndex,
     CallRejected,
     CheckUnknown,
+    Notice,
     TextDelta,
     ToolFinished,
     ToolStarted,
@@ -32,6 +34,7 @@ from laguna_tui.base.events import (
     TurnFinished,
 )
 from laguna_tui.base.messages import REJECTED, ChatMessage, Trace
+from laguna_tui.base.units import some_of
 
 if TYPE_CHECKING:
     from laguna_tui.agent.project_check import CheckReminder
@@ -138,6 +141,7 @@ class Turn:
                 ended = yield from self._finished(answer, checked)
                 if ended is not None:
                     end = ended
+                    yield from self._proposed(answer)
                     break
         finally:
             self._answer_the_rest()
@@ -232,6 +236,18 @@ class Turn:
             self._conversation.add_reminder(reminder)
         self._conversation.remind()
         return None
+
+    def _proposed(self, answer: Answer) -> Iterator[Notice]:
+        """Say that calls were not run which the model wrote as text."""
+        written = answer.message.answer
+        if written is None or answer.calls or self._options.schema is not None:
+            return
+        tools = frozenset(tool.name for tool in self._toolbox.profile.tools)
+        if calls := list(map(call_title, proposed_calls(written.text, tools))):
+            what = "a call" if len(calls) == 1 else "calls"
+            yield Notice(
+                f"The model wrote {what} as text, and nothing was run: {some_of(calls, 3)}. Ask it to call the tool."
+            )
 
     def _steered(self, end: TurnEnd | None) -> Generator[AgentEvent, None, bool]:
         """Add what the user sent meanwhile if the turn continues or would end; return whether there was any."""

@@ -215,6 +215,29 @@ def test_a_call_that_cannot_be_run_is_explained_and_may_be_made_again(chat, raw,
     assert events[-1].end is TurnEnd.ANSWERED
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        '{"name": "read", "arguments": {"path": "cart.py"}}',
+        'I look at it.\n\n```json\n{"name": "read", "parameters": {"path": "cart.py"}}\n```\nThen I answer.',
+    ],
+)
+def test_a_call_written_as_text_is_shown_and_not_run(chat, written):
+    events = chat(answer(written)).ask("What is in cart.py?")
+    sentence = "The model wrote a call as text, and nothing was run: read cart.py. Ask it to call the tool."
+    assert of(Notice, events) == [Notice(sentence)]
+    assert not of(ToolStarted, events)
+    assert events[-1] == TurnFinished(TurnEnd.ANSWERED)
+
+
+@pytest.mark.parametrize(
+    "written",
+    ['```json\n{"name": "shop", "version": 1}\n```', '```\n{"name": "read", \n```', 'Use `{"name": "read"}` for it.'],
+)
+def test_other_json_in_an_answer_is_no_call(chat, written):
+    assert of(Notice, chat(answer(written)).ask("How?")) == []
+
+
 def test_a_model_that_cannot_write_calls_is_given_up_on(chat):
     talk = chat(*[MALFORMED[0][0]] * 10)
     events = talk.ask("Where?")
