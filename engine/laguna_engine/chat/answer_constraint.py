@@ -43,28 +43,28 @@ class SchemaAnswer:
 
     def begin(self, vocabulary: Vocabulary, prompt: Sequence[int]) -> "AnswerConstraint":
         """Begin after `prompt`, which says whether the model is thinking."""
-        tags, leads = self.markup.thinking, list[tuple[_Lead, _Part]]()
+        tags, leads = self.markup.thinking, list[tuple[_TagText, _AnswerPart]]()
         if self.calls:
             writings = [CallWriting(form, self.markup.dropped) for form in self.markup.forms]
-            leads += [(_Lead(vocabulary, each.opens), _Part.CALLS) for each in writings if each.opens]
+            leads += [(_TagText(vocabulary, each.opens), _AnswerPart.CALLS) for each in writings if each.opens]
         thinking = False
         if tags is not None:
             recent = b"".join(map(vocabulary.piece, prompt[-_RECENT:])).decode("utf-8", "replace")
             thinking = recent.rfind(tags.opens.strip()) > recent.rfind(tags.closes)
             if self.thinks and not thinking:
-                leads.append((_Lead(vocabulary, tags.opens), _Part.THINKING))
-        closes = None if tags is None else _Lead(vocabulary, tags.closes)
+                leads.append((_TagText(vocabulary, tags.opens), _AnswerPart.THINKING))
+        closes = None if tags is None else _TagText(vocabulary, tags.closes)
         return AnswerConstraint(self.schema.begin(vocabulary, prompt), vocabulary, leads, closes, thinking)
 
 
-class _Part(Enum):
+class _AnswerPart(Enum):
     THINKING = "thinking"
     BEGINNING = "beginning"
     VALUE = "value"
     CALLS = "calls"
 
 
-class _Lead:
+class _TagText:
     """A text that leads from one part of an answer to another."""
 
     def __init__(self, vocabulary: Vocabulary, text: str) -> None:
@@ -89,8 +89,8 @@ class AnswerConstraint(Constraint):
         self,
         value: SchemaConstraint,
         vocabulary: Vocabulary,
-        leads: Sequence[tuple[_Lead, _Part]],
-        closes: _Lead | None,
+        leads: Sequence[tuple[_TagText, _AnswerPart]],
+        closes: _TagText | None,
         thinking: bool,
     ) -> None:
         """Start after a prompt.
@@ -105,18 +105,18 @@ class AnswerConstraint(Constraint):
         self._value, self._vocabulary = value, vocabulary
         self._leads, self._closes = leads, closes
         self._thinking = RowMask(banned=vocabulary.eog)
-        self._part = _Part.THINKING if thinking else _Part.BEGINNING
+        self._part = _AnswerPart.THINKING if thinking else _AnswerPart.BEGINNING
         # Of what leads to another part, or of what ends thinking.
         self._written = b""
 
     def mask(self) -> RowMask:
         match self._part:
-            case _Part.THINKING:
+            case _AnswerPart.THINKING:
                 # A turn that ended in its thinking would have no answer.
                 return self._thinking
-            case _Part.CALLS:
+            case _AnswerPart.CALLS:
                 return FREE
-            case _Part.BEGINNING if others := self._others():
+            case _AnswerPart.BEGINNING if others := self._others():
                 allowed = None if self._written else self._value.mask().allowed
                 return RowMask(allowed=_OrTokens(allowed, others))
             case _:
@@ -128,19 +128,19 @@ class AnswerConstraint(Constraint):
 
     def advance(self, token: int) -> None:
         piece = self._vocabulary.piece(token)
-        if self._part is _Part.THINKING:
+        if self._part is _AnswerPart.THINKING:
             self._think(token, piece)
-        elif self._part is _Part.BEGINNING and token in self._others():
+        elif self._part is _AnswerPart.BEGINNING and token in self._others():
             self._written += piece
             for lead, part in self._leads:
                 if token == lead.token or self._written == lead.text:
                     self._part, self._written = part, b""
                     # It thinks once.
-                    self._leads = [each for each in self._leads if each[1] is not _Part.THINKING]
+                    self._leads = [each for each in self._leads if each[1] is not _AnswerPart.THINKING]
                     break
-        elif self._part is not _Part.CALLS:
+        elif self._part is not _AnswerPart.CALLS:
             self._value.advance(token)
-            self._part = _Part.VALUE if self._value.begun else _Part.BEGINNING
+            self._part = _AnswerPart.VALUE if self._value.begun else _AnswerPart.BEGINNING
 
     def _think(self, token: int, piece: bytes) -> None:
         assert self._closes is not None, "it thinks"
@@ -149,17 +149,17 @@ class AnswerConstraint(Constraint):
             self._written = (self._written + piece)[-len(self._closes.text) - len(piece) :]
             ended = self._closes.text in self._written
         if ended:
-            self._part, self._written = _Part.BEGINNING, b""
+            self._part, self._written = _AnswerPart.BEGINNING, b""
 
     def fork(self) -> "AnswerConstraint":
         forked = copy(self)
-        if self._part in (_Part.BEGINNING, _Part.VALUE, _Part.THINKING):
+        if self._part in (_AnswerPart.BEGINNING, _AnswerPart.VALUE, _AnswerPart.THINKING):
             forked._value = self._value.fork()
         return forked
 
     def draft(self, most: int) -> list[int]:
-        begins_with_value = self._part is _Part.BEGINNING and not self._leads
-        return self._value.draft(most) if self._part is _Part.VALUE or begins_with_value else []
+        begins_with_value = self._part is _AnswerPart.BEGINNING and not self._leads
+        return self._value.draft(most) if self._part is _AnswerPart.VALUE or begins_with_value else []
 
 
 class _OrTokens:

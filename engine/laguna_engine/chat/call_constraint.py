@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from laguna_engine.chat.call_form import Kind
+from laguna_engine.chat.call_form import FormKind
 from laguna_engine.chat.call_grammar import call_grammar, check_strict, quoted, value_grammar
 from laguna_engine.chat.call_writing import CallWriting, OpenValue, brackets, normalized
 from laguna_engine.chat.known_markup import LAGUNA_TURN, TurnMarkup
@@ -358,7 +358,7 @@ class _Call:
             return RowMask(allowed=_CallTokens(self), least=LEAST_SHARE if self._doubtful else 0.0)
         if (value := argument.value) is not None:
             return RowMask(allowed=_CallTokens(self), least=value.rule.least)
-        if self._writing.form.kind not in (Kind.TAGGED, Kind.QUOTED):
+        if self._writing.form.kind not in (FormKind.TAGGED, FormKind.QUOTED):
             return RowMask(allowed=MatcherTokens(self._grammar, self.vocabulary.size), wide=True)
         # Only the call of a strict tool has to end as a call: any other may be given up in a value.
         assert self._tool is not None, "an argument has a tool"
@@ -398,7 +398,7 @@ class _Call:
         """Read the tool's name; False if its arguments are free."""
         if self._tool is None and (named := self._calls.name.search(self._text)) is not None:
             self._tool = self._calls.tools[named[1].decode()]
-            self._text, self._level = self._text[named.end() :], int(self._writing.form.kind is Kind.JSON)
+            self._text, self._level = self._text[named.end() :], int(self._writing.form.kind is FormKind.JSON)
             return self._tool.strict or not self._calls.only_strict
         return True
 
@@ -451,7 +451,7 @@ class _Call:
         self._drop(behind)
         self._argument, self._values = None, {}
         form = self._writing.form
-        self._doubtful = closes is None and form.kind is Kind.TAGGED and not form.escaped
+        self._doubtful = closes is None and form.kind is FormKind.TAGGED and not form.escaped
         self._open_value()
         return True
 
@@ -530,7 +530,7 @@ class _Call:
         if argument is not None and not argument.held:
             return b""
         text, ahead, form = "", self._grammar, self._writing.form
-        tagged, opening = form.kind is Kind.TAGGED, form.key_closes[0].rstrip().rpartition("\n")[2]
+        tagged, opening = form.kind is FormKind.TAGGED, form.key_closes[0].rstrip().rpartition("\n")[2]
         steps = [part for each in (form.key_opens, form.key_closes[0], form.call_closes) for part in each.split()]
         for _ in range(_MOST_FORCED):
             more = self._spelled(ahead.compute_ff_bytes())

@@ -24,7 +24,7 @@ NAME, KEYS, TEXT, NUMBER = "probe_tool", ("probe_key", "probe_other"), "probe te
 _USER, RESULT = "probe question", "probe result"
 
 
-class Kind(Enum):
+class FormKind(Enum):
     """How name and arguments of a call are written."""
 
     JSON = "JSON"
@@ -57,7 +57,7 @@ class CallForm:
         escaped: whether markers in values have a backslash, as Laguna's have.
     """
 
-    kind: Kind
+    kind: FormKind
     opens: str
     closes: str
     between: str = ""
@@ -81,11 +81,11 @@ class CallForm:
         return self.between.removeprefix(self.call_closes)
 
 
-HERMES = CallForm(Kind.JSON, "<tool_call>\n", "\n</tool_call>", "\n</tool_call>\n<tool_call>\n")
+HERMES = CallForm(FormKind.JSON, "<tool_call>\n", "\n</tool_call>", "\n</tool_call>\n<tool_call>\n")
 """The form of Hermes and Qwen, which endpoints return as text more often than any other."""
 
 LAGUNA = CallForm(
-    Kind.TAGGED,
+    FormKind.TAGGED,
     "<tool_call>",
     "</tool_call>",
     "</tool_call>\n<tool_call>",
@@ -140,7 +140,7 @@ def read_form(render: Render) -> CallForm | None:
         if found is not None:
             form, start, end = found
             form = replace(form, opens=_variable(one[opened:start]), closes=one[end:])
-            if not form.opens.strip() and form.kind is not Kind.JSON:
+            if not form.opens.strip() and form.kind is not FormKind.JSON:
                 # Any text might be the name.
                 return None
             return replace(form, between=_between(render))
@@ -195,7 +195,7 @@ def _json(text: str, place: int) -> _Found | None:
         name = next((key for key, each in value.items() if each == NAME), None)
         arguments = next((key for key, each in value.items() if isinstance(each, dict) and KEYS[0] in each), None)
         if name is not None and arguments is not None:
-            return CallForm(Kind.JSON, "", "", keys=(name, arguments)), at, end
+            return CallForm(FormKind.JSON, "", "", keys=(name, arguments)), at, end
         at = text.rfind("{", 0, at)
     return None
 
@@ -206,7 +206,7 @@ def _named_json(text: str, place: int) -> _Found | None:
     value, end = _decoded(text, at) or ({}, 0) if at >= 0 else ({}, 0)
     if list(value) != list(KEYS) or start < 0:
         return None
-    return CallForm(Kind.NAMED_JSON, "", "", after_name=_variable(text[start + len(NAME) : at])), start, end
+    return CallForm(FormKind.NAMED_JSON, "", "", after_name=_variable(text[start + len(NAME) : at])), start, end
 
 
 def _quoted(text: str, place: int) -> _Found | None:
@@ -214,7 +214,7 @@ def _quoted(text: str, place: int) -> _Found | None:
     start, end = text.rfind(NAME, 0, place), text.find("}", place) + 1
     if not text.startswith(QUOTE, place + len(TEXT)) or start < 0 or not end:
         return None
-    return CallForm(Kind.QUOTED, "", ""), start, end
+    return CallForm(FormKind.QUOTED, "", ""), start, end
 
 
 def _python(text: str, place: int) -> _Found | None:
@@ -222,7 +222,7 @@ def _python(text: str, place: int) -> _Found | None:
     start, end = text.rfind(NAME, 0, place), text.find(")", place) + 1
     if start < 0 or not end or not text.startswith(f"({KEYS[0]}=", start + len(NAME)):
         return None
-    return CallForm(Kind.PYTHON, "", ""), start, end
+    return CallForm(FormKind.PYTHON, "", ""), start, end
 
 
 def _tagged(text: str, place: int) -> _Found | None:
@@ -240,7 +240,7 @@ def _tagged(text: str, place: int) -> _Found | None:
     if not to_key.endswith(key_opens) or not all(each.strip() for each in (value_closes, key_opens, *key_closes)):
         return None
     form = CallForm(
-        Kind.TAGGED,
+        FormKind.TAGGED,
         "",
         "",
         after_name=_variable(to_key.removesuffix(key_opens)),

@@ -11,7 +11,7 @@ import string
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from laguna_engine.chat.call_form import LAGUNA, QUOTE, VARIABLE, Kind, common_start
+from laguna_engine.chat.call_form import LAGUNA, QUOTE, VARIABLE, FormKind, common_start
 from laguna_engine.chat.call_writing import TAG, CallWriting, normalized
 from laguna_engine.chat.messages import ToolSpec
 from laguna_engine.constrain.json_schema import JsonSchema
@@ -120,7 +120,7 @@ _Ways = Sequence[str | _Text]
 """What a value may be; empty for anything of its type."""
 
 
-class _Calls:
+class _CallGrammar:
     """The grammar of one form; each kind has a class of its own."""
 
     def __init__(self, writing: CallWriting, id_of: Callable[[str], int | None]) -> None:
@@ -161,12 +161,12 @@ class _Calls:
             yield "BLANKS" if part.isspace() else "VARIABLE" if part == VARIABLE else quoted(part)
 
 
-class _JsonCalls(_Calls):
+class _JsonGrammar(_CallGrammar):
     def rules(self, name: str, tool: ToolSpec, ways: Mapping[str, _Ways]) -> Iterator[str]:
         yield self.call(name, tool, JsonSchema.checked(_whole_schema(tool)).value)
 
     def call(self, name: str, tool: ToolSpec, arguments: str) -> str:
-        if self.form.kind is Kind.NAMED_JSON:
+        if self.form.kind is FormKind.NAMED_JSON:
             return f"{name}: {quoted(tool.name)} {self.literal(self.form.after_name)} BLANKS ({arguments})"
         named, given = (f'{quoted(json.dumps(key))} BLANKS ":" BLANKS' for key in self.form.keys)
         return (
@@ -175,11 +175,11 @@ class _JsonCalls(_Calls):
         )
 
 
-class _CommaCalls(_Calls):
+class _CommaGrammar(_CallGrammar):
     """`N(K=V, …)` in Python, and `N{K:<|"|>V<|"|>, …}`."""
 
     def free(self, name: str, tool: ToolSpec) -> str:
-        return f"{name}: {quoted(tool.name)} {quoted('(' if self.form.kind is Kind.PYTHON else '{')} {_FREE}"
+        return f"{name}: {quoted(tool.name)} {quoted('(' if self.form.kind is FormKind.PYTHON else '{')} {_FREE}"
 
     def start(self) -> str:
         return f"{super().start()}\n{self._any()}"
@@ -190,7 +190,7 @@ class _CommaCalls(_Calls):
             '"{{" BLANKS ({key} BLANKS ":" BLANKS any (BLANKS "," BLANKS {key} BLANKS ":" BLANKS any)*)? BLANKS "}}"'
         )
         words = ["NUMBER", *map(quoted, ("true", "false", "null", "True", "False", "None"))]
-        key = "PYTHON" if self.form.kind is Kind.PYTHON else "KEY"
+        key = "PYTHON" if self.form.kind is FormKind.PYTHON else "KEY"
         return "\n".join(self._texts("string", [_Text(_FREE)])) + (
             f"\nany: string | {' | '.join(words)} | {many} | {pairs.format(key=key)}"
         )
@@ -200,7 +200,7 @@ class _CommaCalls(_Calls):
         quote = self.literal(QUOTE)
         for number, way in enumerate(ways):
             rule = f"{name}w{number}"
-            if self.form.kind is Kind.PYTHON:
+            if self.form.kind is FormKind.PYTHON:
                 # A literal, or any text.
                 choices = way if isinstance(way, str) else ""
                 both = f'"\'" ({choices}) "\'" | "\\"" ({choices}) "\\""'
@@ -216,16 +216,16 @@ class _CommaCalls(_Calls):
         yield f"{name}: {' | '.join(f'{name}w{number}' for number in range(len(ways)))}"
 
     def rules(self, name: str, tool: ToolSpec, ways: Mapping[str, _Ways]) -> Iterator[str]:
-        opens, closes, sets = ("(", ")", "=") if self.form.kind is Kind.PYTHON else ("{", "}", ":")
+        opens, closes, sets = ("(", ")", "=") if self.form.kind is FormKind.PYTHON else ("{", "}", ":")
         keys, needed = list(ways), _needed(tool)
-        if self.form.kind is Kind.QUOTED:
+        if self.form.kind is FormKind.QUOTED:
             # As Gemma's template has them.
             keys.sort()
         for place, key in enumerate(keys):
             value = f"{name}v{place}"
             kind = _type(_properties(tool)[key])
             if kind == "boolean":
-                words = ("true", "false", "True", "False") if self.form.kind is Kind.PYTHON else ("true", "false")
+                words = ("true", "false", "True", "False") if self.form.kind is FormKind.PYTHON else ("true", "false")
                 yield f"{value}: {' | '.join(map(quoted, words))}"
             elif ways[key]:
                 yield from self._texts(value, ways[key])
@@ -245,7 +245,7 @@ class _CommaCalls(_Calls):
             yield f"{name}_{place}: {' | '.join(following)}"
 
 
-class _TaggedCalls(_Calls):
+class _TaggedGrammar(_CallGrammar):
     """Every key and value between tags."""
 
     def __init__(self, writing: CallWriting, id_of: Callable[[str], int | None]) -> None:
@@ -313,12 +313,12 @@ class _TaggedCalls(_Calls):
             yield f"{name}_0: ({' | '.join(each)})* {end}"
 
 
-_WRITERS: Mapping[Kind, type[_Calls]] = {
-    Kind.JSON: _JsonCalls,
-    Kind.NAMED_JSON: _JsonCalls,
-    Kind.PYTHON: _CommaCalls,
-    Kind.QUOTED: _CommaCalls,
-    Kind.TAGGED: _TaggedCalls,
+_WRITERS: Mapping[FormKind, type[_CallGrammar]] = {
+    FormKind.JSON: _JsonGrammar,
+    FormKind.NAMED_JSON: _JsonGrammar,
+    FormKind.PYTHON: _CommaGrammar,
+    FormKind.QUOTED: _CommaGrammar,
+    FormKind.TAGGED: _TaggedGrammar,
 }
 
 
@@ -356,13 +356,13 @@ def _ways(tool: ToolSpec, key: str, writing: CallWriting) -> list[str | _Text]:
     schema, ways = _properties(tool)[key], list[str | _Text]()
     if writing.is_json:
         return _choice_ways(schema, writing)
-    if tool.strict and writing.form.kind is not Kind.TAGGED:
+    if tool.strict and writing.form.kind is not FormKind.TAGGED:
         raise RequestError("this model writes calls in a form in which no schema can be held; leave `strict` out")
     if not tool.strict or (isinstance(schema, Mapping) and _choices(schema)):
         if ways := _choice_ways(schema, writing):
             return ways
         # Laguna's are left to it.
-        kind = "" if writing.form.escaped or writing.form.kind is not Kind.TAGGED else _type(schema)
+        kind = "" if writing.form.escaped or writing.form.kind is not FormKind.TAGGED else _type(schema)
         if kind in ("integer", "number"):
             ways.append(kind.upper())
         return ways

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import dropwhile
 
-from laguna_engine.chat.call_form import QUOTE, VARIABLE, CallForm, Kind, common_start
+from laguna_engine.chat.call_form import QUOTE, VARIABLE, CallForm, FormKind, common_start
 
 _VARIABLE_CHARS = 200
 """Most characters of what differs from call to call, and of what stands between a name and its JSON."""
@@ -21,7 +21,7 @@ PYTHON_TAG = "<|python_tag|>"
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenCall:
     """A call as it was written: its name, its arguments, and where it ends in the text."""
 
     name: str
@@ -70,7 +70,7 @@ class Shape:
 
     def continues(self, text: str) -> bool:
         """Return whether another call begins, where nothing else stands between two calls."""
-        return bool(self.next_opens) or (self.form.kind is Kind.JSON and text.startswith("{"))
+        return bool(self.next_opens) or (self.form.kind is FormKind.JSON and text.startswith("{"))
 
 
 def _marks(text: str) -> list[str | None]:
@@ -122,22 +122,22 @@ def skipped(marks: Marks, text: str, at: int) -> int | None:
     return at
 
 
-def read_call(shape: Shape, text: str, at: int, *, last: bool) -> Written:
+def read_call(shape: Shape, text: str, at: int, *, last: bool) -> WrittenCall:
     """Read the call whose opening ends at a place."""
     match shape.form.kind:
-        case Kind.JSON:
+        case FormKind.JSON:
             return _read_json(shape, text, at)
-        case Kind.NAMED_JSON:
+        case FormKind.NAMED_JSON:
             return _read_named(shape, text, at)
-        case Kind.QUOTED:
+        case FormKind.QUOTED:
             return _read_quoted(text, at)
-        case Kind.PYTHON:
+        case FormKind.PYTHON:
             return _read_python(shape, text, at, last=last)
-        case Kind.TAGGED:
+        case FormKind.TAGGED:
             return _read_tagged(shape, text, at)
 
 
-def _read_json(shape: Shape, text: str, at: int) -> Written:
+def _read_json(shape: Shape, text: str, at: int) -> WrittenCall:
     form = shape.form
     value, end = _value(text, at, shape.tags)
     name = value.get(form.keys[0])
@@ -145,7 +145,7 @@ def _read_json(shape: Shape, text: str, at: int) -> Written:
     arguments = next((value[key] for key in (form.keys[1], "arguments", "parameters") if key in value), None)
     if not isinstance(name, str) or not isinstance(arguments, dict):
         raise Wrong(f"The tool call is not valid JSON (it needs `{form.keys[0]}`, and an object as `{form.keys[1]}`)")
-    return Written(name, arguments, end)
+    return WrittenCall(name, arguments, end)
 
 
 def _value(text: str, at: int, tags: Sequence[str]) -> tuple[Mapping[str, object], int]:
@@ -183,7 +183,7 @@ def _close_of_object(text: str, start: int) -> int | None:
 _NAME = re.compile(r"\s*([^\s<>\[\]{}:\"'(]+)")
 
 
-def _read_named(shape: Shape, text: str, at: int) -> Written:
+def _read_named(shape: Shape, text: str, at: int) -> WrittenCall:
     found, brace = _NAME.match(text, at), text.find("{", at)
     if brace < 0:
         if len(text) - at < _VARIABLE_CHARS:
@@ -192,13 +192,13 @@ def _read_named(shape: Shape, text: str, at: int) -> Written:
     if found is None or found.end() > brace or brace - found.end() > _VARIABLE_CHARS:
         raise Wrong("The tool call has no name")
     value, end = _value(text, brace, shape.tags)
-    return Written(found[1], value, end)
+    return WrittenCall(found[1], value, end)
 
 
 _QUOTED = re.compile(rf"{re.escape(QUOTE)}(.*?){re.escape(QUOTE)}|([\w.\-]+)(?=\s*:)|\bNone\b|[{{}}\[\]]", re.DOTALL)
 
 
-def _read_quoted(text: str, at: int) -> Written:
+def _read_quoted(text: str, at: int) -> WrittenCall:
     """Read `N{K:<|"|>V<|"|>, …}`, by turning it into JSON."""
     found, brace = _NAME.match(text, at), text.find("{", at)
     if brace < 0:
@@ -219,12 +219,12 @@ def _read_quoted(text: str, at: int) -> Written:
     if depth or text.count(QUOTE, at, place) % 2:
         raise Incomplete
     try:
-        return Written(found[1], json.loads("".join(parts)), place)
+        return WrittenCall(found[1], json.loads("".join(parts)), place)
     except (ValueError, RecursionError) as error:
         raise Wrong(f"The tool call's arguments cannot be read ({error})") from error
 
 
-def _read_python(shape: Shape, text: str, at: int, *, last: bool) -> Written:
+def _read_python(shape: Shape, text: str, at: int, *, last: bool) -> WrittenCall:
     """Read `N(K=V, …)`: as Python, or with strings that are not escaped, as some templates write them."""
     found = re.compile(r"\s*([\w.\-]+)\(").match(text, at)
     if found is None:
@@ -239,7 +239,7 @@ def _read_python(shape: Shape, text: str, at: int, *, last: bool) -> Written:
             continue
         arguments = _python_arguments(text[found.end() : place])
         if arguments is not None:
-            return Written(found[1], arguments, place + 1)
+            return WrittenCall(found[1], arguments, place + 1)
     raise Incomplete
 
 
@@ -277,7 +277,7 @@ def _unescaped(text: str, at: int) -> tuple[object, int] | None:
     return None
 
 
-def _read_tagged(shape: Shape, text: str, at: int) -> Written:
+def _read_tagged(shape: Shape, text: str, at: int) -> WrittenCall:
     form = shape.form
     opens = form.key_opens.strip()
     first = next(iter(shape.call_closes), opens)
@@ -297,7 +297,7 @@ def _read_tagged(shape: Shape, text: str, at: int) -> Written:
             value, at = _tagged_value(form, text, at, opens, first)
             given.append((key.strip(), value))
         elif text.startswith(first, at):
-            return Written(name, given, at)
+            return WrittenCall(name, given, at)
         elif opens.startswith(text[at:]) or first.startswith(text[at:]):
             raise Incomplete
         else:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from laguna_engine.chat.call_form import QUOTE, VARIABLE, CallForm, Kind
+from laguna_engine.chat.call_form import QUOTE, VARIABLE, CallForm, FormKind
 from laguna_engine.chat.encoding import escape, unescape
 
 TAG = re.compile(rf"<[^<>{VARIABLE}]*>?|\[[A-Z_/]+\]")
@@ -67,7 +67,7 @@ class CallWriting:
         self.begins = re.compile(begins.encode())
         self.end = form.closes[: len(form.closes) - len(form.closes.lstrip(" \r\n)]}"))]
         self.whole = bool(form.between and self.end.strip() and not TAG.search(form.call_closes))
-        self._level = {Kind.JSON: _JSON_LEVEL, Kind.NAMED_JSON: _NAMED_LEVEL}.get(form.kind)
+        self._level = {FormKind.JSON: _JSON_LEVEL, FormKind.NAMED_JSON: _NAMED_LEVEL}.get(form.kind)
         self._values = re.compile(self._value_pattern(), re.DOTALL)
 
     @property
@@ -79,9 +79,9 @@ class CallWriting:
     def closes(self) -> str:
         """What ends a value of text, where it is always the same."""
         match self.form.kind:
-            case Kind.TAGGED:
+            case FormKind.TAGGED:
                 return self.form.value_closes.rstrip()
-            case Kind.QUOTED:
+            case FormKind.QUOTED:
                 return QUOTE
             case _:
                 return '"'
@@ -92,18 +92,18 @@ class CallWriting:
         text = form.opens.lstrip()
         if name:
             text += {
-                Kind.JSON: f'{{"{form.keys[0]}": {json.dumps(name)}, "{form.keys[1]}": ',
-                Kind.PYTHON: f"{name}(",
-                Kind.QUOTED: f"{name}{{",
+                FormKind.JSON: f'{{"{form.keys[0]}": {json.dumps(name)}, "{form.keys[1]}": ',
+                FormKind.PYTHON: f"{name}(",
+                FormKind.QUOTED: f"{name}{{",
             }.get(form.kind, name + form.after_name)
         return text.partition(VARIABLE)[0]
 
     def name_pattern(self, names: Collection[str]) -> re.Pattern[bytes]:
         """Return what finds the name of a tool, and where its arguments begin, at the start of a call."""
         longest_first = b"|".join(re.escape(name.encode()) for name in sorted(names, key=len, reverse=True))
-        if self.form.kind is Kind.JSON:
+        if self.form.kind is FormKind.JSON:
             return re.compile(rb'\{[^{}]*?"' + self.form.keys[0].encode() + rb'"\s*:\s*"(' + longest_first + rb')"')
-        before_object = rb"[^{]*(?=\{)" if self.form.kind is Kind.NAMED_JSON else b""
+        before_object = rb"[^{]*(?=\{)" if self.form.kind is FormKind.NAMED_JSON else b""
         return re.compile(rb"(" + longest_first + rb")" + _NAME_ENDS + before_object)
 
     def open_value(self, text: bytes, level: int) -> OpenValue | None:
@@ -124,7 +124,7 @@ class CallWriting:
 
     def end_of_value(self, text: bytes, value: OpenValue) -> tuple[int, int] | None:
         """Return where a value ends in `text`, and where what closes it ends; None if that is not written yet."""
-        if self.form.kind in (Kind.TAGGED, Kind.QUOTED):
+        if self.form.kind in (FormKind.TAGGED, FormKind.QUOTED):
             # The layout around a value may be missing.
             closes = value.closes.strip()
             end = text.find(closes, value.starts)
@@ -138,16 +138,16 @@ class CallWriting:
 
     def scalars(self, text: bytes) -> dict[str, str]:
         """Return the values in `text` that are not text, as JSON."""
-        if self.form.kind is Kind.TAGGED:
+        if self.form.kind is FormKind.TAGGED:
             return {}
         return {key.decode(): value.decode().lower() for key, value in _SCALAR.findall(text)}
 
     def written(self, text: str, closes: bytes) -> str:
         """Return a text as a value has it."""
         match self.form.kind:
-            case Kind.JSON | Kind.NAMED_JSON:
+            case FormKind.JSON | FormKind.NAMED_JSON:
                 return json.dumps(text, ensure_ascii=False)[1:-1]
-            case Kind.PYTHON:
+            case FormKind.PYTHON:
                 quote = closes.decode()
                 return text.replace("\\", "\\\\").replace(quote, f"\\{quote}").replace("\n", "\\n")
             case _:
@@ -156,9 +156,9 @@ class CallWriting:
     def read(self, value: str, closes: bytes) -> str:
         """Return the text of a value; ValueError if it ends in the middle of what is escaped."""
         match self.form.kind:
-            case Kind.JSON | Kind.NAMED_JSON:
+            case FormKind.JSON | FormKind.NAMED_JSON:
                 return str(json.loads(f'"{value}"', strict=False))
-            case Kind.PYTHON:
+            case FormKind.PYTHON:
                 try:
                     return str(ast.literal_eval(closes.decode() * 3 + value + closes.decode() * 3))
                 except SyntaxError as error:
@@ -168,22 +168,22 @@ class CallWriting:
 
     def words(self, document: str, closes: bytes) -> Sequence[str]:
         """Return a document as a value has it, in pieces at whose ends an excerpt may begin and end."""
-        if self.form.kind in (Kind.TAGGED, Kind.QUOTED):
+        if self.form.kind in (FormKind.TAGGED, FormKind.QUOTED):
             return _WORD.findall(self.written(document, closes))
         return [self.written(each, closes) for each in _WORD.findall(document)]
 
     def _value_pattern(self) -> bytes:
         form = self.form
         match form.kind:
-            case Kind.TAGGED:
+            case FormKind.TAGGED:
                 closes = "|".join(
                     dict.fromkeys(re.escape(each).replace("\\\n", r"\s*") for each in map(str.strip, form.key_closes))
                 )
                 layout = form.key_closes[0][len(form.key_closes[0].rstrip()) :]
                 return rf"{re.escape(form.key_opens.strip())}(?P<key>[^<>\"]*)(?:{closes}){re.escape(layout)}".encode()
-            case Kind.QUOTED:
+            case FormKind.QUOTED:
                 return rb"(?P<key>\w+)\s*:\s*" + re.escape(QUOTE).encode()
-            case Kind.PYTHON:
+            case FormKind.PYTHON:
                 return rb"[(,]\s*(?P<key>\w+)\s*=\s*(?P<quote>[\"'])"
             case _:
                 return rb'"(?P<key>(?:[^"\\]|\\.)*)"\s*:\s*"'

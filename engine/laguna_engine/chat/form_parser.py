@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from laguna_engine.chat.call_arguments import TOO_DEEP, BadArguments, parse_arguments, too_deep
 from laguna_engine.chat.call_form import CallForm
-from laguna_engine.chat.call_reader import PYTHON_TAG, Incomplete, Marks, Shape, Written, Wrong, read_call, skipped
+from laguna_engine.chat.call_reader import PYTHON_TAG, Incomplete, Marks, Shape, WrittenCall, Wrong, read_call, skipped
 from laguna_engine.chat.known_markup import ThinkTags
 from laguna_engine.chat.messages import CallFinished, Malformed, ParserEvent, Reasoning, Text, ToolCall, ToolSpec
 
@@ -194,7 +194,7 @@ class FormParser:
         self._begun, self._line, self._after = False, "", shape
         yield self._finished(written, raw)
 
-    def _read_call(self, *, last: bool) -> tuple[Shape | None, Written | None]:
+    def _read_call(self, *, last: bool) -> tuple[Shape | None, WrittenCall | None]:
         """Return the call of an offered tool at the start of what is held, and its form; None for none.
 
         Raises:
@@ -242,7 +242,7 @@ class FormParser:
             yield from self._said(self._held[:1])
             self._held = self._held[1:]
 
-    def _finished(self, written: Written, raw: str) -> CallFinished | Malformed:
+    def _finished(self, written: WrittenCall, raw: str) -> CallFinished | Malformed:
         spec = self._tools[written.name]
         if isinstance(written.arguments, Mapping) and too_deep(written.arguments):
             return Malformed(raw, TOO_DEEP.format(name=written.name))

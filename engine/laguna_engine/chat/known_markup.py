@@ -5,7 +5,7 @@ words of a channel are no text, which further forms calls have, and what ends a 
 import re
 from dataclasses import dataclass, field
 
-from laguna_engine.chat.call_form import LAGUNA, CallForm, Kind
+from laguna_engine.chat.call_form import LAGUNA, CallForm, FormKind
 from laguna_engine.gguf.laguna import END_THINK, THINK
 
 
@@ -76,12 +76,14 @@ _FAMILIES = {
         _CHANNELS,
         (
             CallForm(
-                Kind.NAMED_JSON,
+                FormKind.NAMED_JSON,
                 "<|channel|>commentary to=functions.",
                 "<|call|>",
                 after_name=" <|constrain|>json<|message|>",
             ),
-            CallForm(Kind.NAMED_JSON, " to=functions.", "<|call|>", after_name="<|channel|>commentary json<|message|>"),
+            CallForm(
+                FormKind.NAMED_JSON, " to=functions.", "<|call|>", after_name="<|channel|>commentary json<|message|>"
+            ),
         ),
         ("<|return|>", "<|call|>"),
     ),

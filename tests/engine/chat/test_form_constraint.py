@@ -10,7 +10,7 @@ import pytest
 
 from laguna_engine.chat.answer_constraint import SchemaAnswer
 from laguna_engine.chat.call_constraint import Choices, Excerpt, ToolCalls
-from laguna_engine.chat.call_form import HERMES, CallForm, Kind
+from laguna_engine.chat.call_form import HERMES, CallForm, FormKind
 from laguna_engine.chat.call_writing import TAG
 from laguna_engine.chat.form_parser import FormParser
 from laguna_engine.chat.known_markup import ThinkTags, TurnMarkup, known_markup
@@ -23,7 +23,7 @@ __all__ = ["opened"]
 CALL = {"path": "a b.py", "text": "hi\n\tmore", "n": 3, "where": {"k": [1, True, None], "s": "x"}}
 ENDS = (b'"', b"'", b"}", b"]", b")", b"<")
 DOCUMENT = 'say hi\n\tmore of "it"\n'
-MISSION = CallForm(Kind.NAMED_JSON, "[TOOL_CALLS]", "</s>", "[TOOL_CALLS]", "[ARGS]")
+MISSION = CallForm(FormKind.NAMED_JSON, "[TOOL_CALLS]", "</s>", "[TOOL_CALLS]", "[ARGS]")
 BY_NAME = {"Hermes": HERMES, "Coder": CODER, "Llama": LLAMA, "Python": PYTHON, "Gemma": GEMMA, "Mistral": MISSION}
 
 
@@ -65,8 +65,8 @@ def vocabulary(form, *, tokens):
 class Rules:
     """One folder with two files."""
 
-    def __init__(self, kind: Kind) -> None:
-        self._excerpt = Excerpt.of(DOCUMENT, once=True) if kind is not Kind.PYTHON else None
+    def __init__(self, kind: FormKind) -> None:
+        self._excerpt = Excerpt.of(DOCUMENT, once=True) if kind is not FormKind.PYTHON else None
 
     def rule(self, tool, key, given):
         if key == "path":

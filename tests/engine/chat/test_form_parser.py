@@ -2,7 +2,7 @@
 
 import pytest
 
-from laguna_engine.chat.call_form import HERMES, LAGUNA, CallForm, Kind
+from laguna_engine.chat.call_form import HERMES, LAGUNA, CallForm, FormKind
 from laguna_engine.chat.form_parser import FormParser
 from laguna_engine.chat.known_markup import ThinkTags, TurnMarkup, known_markup, think_tags
 from laguna_engine.chat.messages import CallFinished, Malformed, Reasoning, Text, ToolCall, ToolSpec
@@ -11,7 +11,7 @@ TYPES = {"path": "string", "first": "integer", "where": "object"}
 READ = ToolSpec("read", "", {"type": "object", "properties": {name: {"type": each} for name, each in TYPES.items()}})
 THINK = ThinkTags("<think>", "</think>")
 CODER = CallForm(
-    Kind.TAGGED,
+    FormKind.TAGGED,
     "<tool_call>\n<function=",
     "</function>\n</tool_call><|im_end|>\n",
     "</function>\n</tool_call>\n<tool_call>\n<function=",
@@ -20,9 +20,9 @@ CODER = CallForm(
     (">\n", ">\n"),
     "\n</parameter>\n",
 )
-LLAMA = CallForm(Kind.JSON, "", "<|eot_id|>", keys=("name", "parameters"))
-PYTHON = CallForm(Kind.PYTHON, "<|tool_call_start|>[", "]<|tool_call_end|><|im_end|>\n", ", ")
-GEMMA = CallForm(Kind.QUOTED, "<|tool_call>call:", "<tool_call|>", "<tool_call|><|tool_call>call:")
+LLAMA = CallForm(FormKind.JSON, "", "<|eot_id|>", keys=("name", "parameters"))
+PYTHON = CallForm(FormKind.PYTHON, "<|tool_call_start|>[", "]<|tool_call_end|><|im_end|>\n", ", ")
+GEMMA = CallForm(FormKind.QUOTED, "<|tool_call>call:", "<tool_call|>", "<tool_call|><|tool_call>call:")
 HERMES_CALL = '<tool_call>\n{"name": "read", "arguments": {"path": "a.py"}}\n</tool_call>'
 GPT_OSS = known_markup("<|channel|>analysis")
 
