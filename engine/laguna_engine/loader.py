@@ -182,7 +182,7 @@ def context_options(options: EngineOptions, capacity: int, longest: int = 0) -> 
     widest = fixed_rows(device.kind for device in Device.all()) if fixed else options.n_ubatch
     longest = 0 if options.speculation is Speculation.OFF else longest
     # llama.cpp aborts unless a micro-batch is larger than a draft and the token before it.
-    least = longest + 2 if longest else 1
+    least = longest + 2 if longest else 0
     return ContextOptions(
         # llama.cpp makes batches no larger than the context.
         n_ctx=max(capacity, least),

@@ -78,21 +78,20 @@ class LocalBackend:
 
     def request(self, prompt: Prompt, options: Options) -> Request:
         """Return the request of an answer."""
-        prompt = replace(prompt, thinking=prompt.thinking and not options.aside)
+        answering = _answering(prompt, options)
         return Request(
-            self.tokens(prompt) + self._format.opening_after(prompt),
+            self.tokens(prompt) + self._format.opening_after(answering),
             sampling=options.sampling,
             stop_tokens=self._format.stop_tokens,
             max_tokens=options.max_tokens,
             drafting=replace(options.drafting, files=self._source_tokens(options.sources)),
             thinking_budget=options.thinking_budget,
             thinking_tags=self._format.turn.thinking_tokens,
-            constraints=self._format.constraints(prompt, options),
+            constraints=self._format.constraints(answering, options),
             aside=options.aside,
         )
 
     def generate(self, prompt: Prompt, options: Options) -> LocalAnswer:
-        prompt = replace(prompt, thinking=prompt.thinking and not options.aside)
         decoding = Decoding(
             self._start,
             self.engine.vocab.piece,
@@ -103,7 +102,7 @@ class LocalBackend:
         answer = LocalAnswer(
             decoding,
             self.request(prompt, options),
-            lambda: self._format.parser_after(prompt),
+            lambda: self._format.parser_after(_answering(prompt, options)),
             options.loops_broken,
         )
         self._stop = answer.cancel
@@ -204,6 +203,11 @@ class LocalBackend:
             wanted[text] = known[text]
         self._sources = wanted
         return tuple(reversed(wanted.values()))
+
+
+def _answering(prompt: Prompt, options: Options) -> Prompt:
+    """Return the prompt as the answer is opened after it: an aside does not think, though what it follows may have."""
+    return replace(prompt, thinking=prompt.thinking and not options.aside)
 
 
 def _flat(rendered: Iterable[Parts]) -> list[int]:

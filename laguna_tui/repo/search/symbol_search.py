@@ -3,12 +3,14 @@
 import os
 import sqlite3
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from laguna_tui.repo.files.relative_paths import is_test
 from laguna_tui.repo.search.fuzzy import folded, fuzzy_match
 from laguna_tui.repo.syntax.languages import DefinitionKind
-from laguna_tui.repo.syntax.outline import Definition, Outline
+
+if TYPE_CHECKING:
+    from laguna_tui.repo.syntax.outline import Outline
 
 # Names compared letter by letter; more would take longer than the time between two keystrokes.
 _NAMES_COMPARED = 20_000
@@ -97,8 +99,11 @@ def with_signature(connection: sqlite3.Connection, kind: DefinitionKind, contain
     return [_made(row, _EXACT) for row in rows]
 
 
-def outline_of(connection: sqlite3.Connection, path: str) -> Outline:
+def outline_of(connection: sqlite3.Connection, path: str) -> "Outline":
     """Return the definitions of a file as of its last scan."""
+    # Imported late: it loads the grammars' tables, which a search does not need.
+    from laguna_tui.repo.syntax.outline import Definition, Outline
+
     rows = connection.execute(
         f"select names.name, kind, line, end, {_PROTOTYPE} from symbols join names on names.id = symbols.name"
         " join files on files.id = symbols.file where path = ? order by line",

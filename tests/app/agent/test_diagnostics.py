@@ -137,7 +137,7 @@ def test_a_check_is_permitted_once_for_its_folder(ruff):
     assert (request.tool, request.sandbox) == ("shell", "")
     assert (request.proposal.folder, request.proposal.timeout_s) == (ruff.root, 120)
     assert request.proposal.command.startswith(".venv/bin/ruff check ")
-    assert "ruff" in request.why
+    assert request.why == "The project's own linter, to check the model's changes. You are asked once."
 
 
 def test_what_may_change_files_is_told_before_each_command(ruff):

@@ -240,8 +240,10 @@ def test_the_tui_connects_only_online(files, home, tmp_path, way):
     try:
         child.expect(b"Ask")
         child.send(F7)
+        child.expect(b"Laguna XS")
+        child.send(END)
         child.expect(b"Away")
-        child.send(END + b"\r")
+        child.send(b"\r")
         child.expect(b"Offline" if way != "online" else b"download it")
         child.send(b"\r")
         if way == "online":
