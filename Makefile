@@ -46,7 +46,7 @@ $(REAL_MODEL)/.ready: tests/real_model/requirements.txt | $(READY)
 
 # What failed in the last run, one test after the other: tells a test that needs a quiet machine from a defect.
 test-again: $(READY)
-	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none
+	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none --snapshot-warn-unused
 
 # The tests that depend most on Python's own library, on another Python: OTHER=python3.13. The whole suite on two versions
 # would take twice as long; the release's workflow does that. VERSIONED='$(QUICK)' takes a minute; AGAIN=--last-failed

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from textual.widgets import Input
 
 from laguna_engine.config import Speculation
 from laguna_engine.errors import ModelFileError
@@ -68,6 +69,9 @@ def test_help(snap_compare) -> None:
     async def helped(pilot) -> None:
         await ready(pilot.app, pilot)
         await pilot.press("f1")
+        await until(pilot, lambda: isinstance(pilot.app.focused, Input))
+        pilot.app.focused.cursor_blink = False
+        await pilot.pause()
 
     assert snap_compare(still(story()), terminal_size=(100, 60), run_before=helped)
 
