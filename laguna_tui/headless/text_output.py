@@ -46,8 +46,11 @@ def finish_text(outcome: TurnOutcome, *, stats: bool, opened: str) -> None:
     if outcome.denied:
         sys.stderr.write(f"laguna-tui: {sanitize_line(outcome.denied)}\n")
     if stats:
-        sys.stderr.write(_stats_line(outcome.rates()) + "\n")
-        sys.stderr.write(_speculation_line(outcome) + "\n")
+        rates = outcome.rates()
+        # Nothing was computed for an answer from the index.
+        if rates["context_used"]:
+            sys.stderr.write(_stats_line(rates) + "\n")
+            sys.stderr.write(_speculation_line(outcome) + "\n")
         if opened:
             sys.stderr.write(f"opened with {sanitize_line(opened)}\n")
 

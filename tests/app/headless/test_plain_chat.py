@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import termios
+import threading
 from contextlib import closing
 from pathlib import Path
 
@@ -121,11 +122,16 @@ def test_a_chat_is_exported_to_the_state_folder_or_a_new_file(
     assert "> hi\n\nHello.\n" in named.read_text()
 
 
+def interrupt() -> None:
+    """Press Ctrl-C. A terminal's signal interrupts what the main thread waits for, another thread's own does not."""
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+
 def test_a_second_ctrl_c_leaves_while_the_answer_is_still_being_stopped(
     folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     def answer(seen: object) -> str:
-        signal.raise_signal(signal.SIGINT)
+        interrupt()
         return "Done."
 
     reading, writing = os.pipe()
@@ -133,7 +139,7 @@ def test_a_second_ctrl_c_leaves_while_the_answer_is_still_being_stopped(
     with closing(scripted_session(folder, [answer], context=8192, thinking=False, state=state)) as session:
         session.open(lambda progress: None)
         # In the place of a stop that takes its time.
-        session.chat.cancel = lambda: signal.raise_signal(signal.SIGINT)
+        session.chat.cancel = interrupt
         with pytest.raises(KeyboardInterrupt):
             PlainChat(session, reading, out).run("hi")
     os.close(reading)
