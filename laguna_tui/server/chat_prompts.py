@@ -117,17 +117,37 @@ class ChatPrompts(ABC):
         self._answers = AnswerTokens()
         self._model = model
 
-    @abstractmethod
     def parser(self, request: ChatRequest, prompt: ChatPrompt) -> TurnParser:
         """Return a parser of the model's turn, fed with what of the turn is in the prompt."""
+        parser = self._parser(request, prompt)
+        for token in prompt.begun:
+            parser.feed(token, self._model.engine.vocab.piece(token))
+        return parser
 
-    @abstractmethod
     def prompt(self, request: ChatRequest) -> ChatPrompt:
         """Return the tokens of a chat, open for the model's turn. ApiError if it cannot fit or cannot be continued."""
+        # Each message is tokenized on its own, and its markup has at least one token.
+        texts = ["".join(each.parts) if each.answer is None else each.answer.text for each in request.messages]
+        check_size(texts, self._model, more=len(texts))
+        forced = request.choice is CallChoice.REQUIRED
+        thinking = self._model.thinking if request.thinking is None else request.thinking
+        # A call that is required begins at once.
+        return self._prompt(request, _continued(request), forced=forced, thinking=thinking and not forced)
 
-    @abstractmethod
     def text(self, prompt: ChatPrompt) -> str:
         """Return a chat as the text that the model reads."""
+        piece = self._model.engine.vocab.piece
+        return b"".join(map(piece, prompt.tokens)).decode("utf-8", "replace")
+
+    @abstractmethod
+    def _parser(self, request: ChatRequest, prompt: ChatPrompt) -> TurnParser:
+        """Return a parser of the model's turn."""
+
+    @abstractmethod
+    def _prompt(
+        self, request: ChatRequest, continued: AssistantMessage | None, *, forced: bool, thinking: bool
+    ) -> ChatPrompt:
+        """Return the tokens of a chat that fits. continued: The turn that it ends with; None if it ends otherwise."""
 
     def constraints(self, request: ChatRequest, prompt: ChatPrompt) -> tuple[ConstraintSpec, ...]:
         """Return the constraints of the answer. ApiError for a schema that cannot be held.
@@ -163,11 +183,6 @@ class ChatPrompts(ABC):
         """Remember the tokens of an answer."""
         self._answers.remember(prompt.key, answer, (*prompt.begun, *generated))
 
-    def _checked(self, request: ChatRequest) -> None:
-        # Each message is tokenized on its own, and its markup has at least one token.
-        texts = ["".join(each.parts) if each.answer is None else each.answer.text for each in request.messages]
-        check_size(texts, self._model, more=len(texts))
-
 
 def chat_prompts(model: SharedModel) -> ChatPrompts:
     """Return what renders chats for a model: in Laguna's format, or by the template in the model's file."""
@@ -182,23 +197,13 @@ class LagunaPrompts(ChatPrompts):
         super().__init__(model, self._format.stop_tokens, self._format.encoder.markers)
         self._line_break = "" if family is Family.S_2_1 else "\n"
 
-    def text(self, prompt: ChatPrompt) -> str:
-        return self._format.encoder.decode(prompt.tokens)
+    def _parser(self, request: ChatRequest, prompt: ChatPrompt) -> TurnParser:
+        return self._format.parser(request.offered, thinking=prompt.thinking)
 
-    def parser(self, request: ChatRequest, prompt: ChatPrompt) -> TurnParser:
-        parser = self._format.parser(request.offered, thinking=prompt.thinking)
-        for token in prompt.begun:
-            parser.feed(token, self._model.engine.vocab.piece(token))
-        return parser
-
-    def prompt(self, request: ChatRequest) -> ChatPrompt:
-        self._checked(request)
-        forced = request.choice is CallChoice.REQUIRED
-        thinking = self._model.thinking if request.thinking is None else request.thinking
-        # A call that is required begins at once.
-        thinking = thinking and not forced
+    def _prompt(
+        self, request: ChatRequest, continued: AssistantMessage | None, *, forced: bool, thinking: bool
+    ) -> ChatPrompt:
         system, messages = _split_system(request.messages)
-        continued = messages[-1].answer if messages else None
         tokens = list(self._format.system(system, request.offered, thinking=thinking))
         for message in messages if continued is None else messages[:-1]:
             tokens += self._message(tokens, message, thinking=thinking)
@@ -239,25 +244,14 @@ class TemplatePrompts(ChatPrompts):
         self.turn, self.forced = self._format.turn, self._format.forced
         super().__init__(model, self._format.stop_tokens, self._format.markers)
 
-    def text(self, prompt: ChatPrompt) -> str:
-        piece = self._model.engine.vocab.piece
-        return b"".join(map(piece, prompt.tokens)).decode("utf-8", "replace")
-
-    def parser(self, request: ChatRequest, prompt: ChatPrompt) -> TurnParser:
+    def _parser(self, request: ChatRequest, prompt: ChatPrompt) -> TurnParser:
         shown = self._shown(request, prompt.thinking)
-        parser = self._format.parser_after(shown, forced=request.choice is CallChoice.REQUIRED)
-        for token in prompt.begun:
-            parser.feed(token, self._model.engine.vocab.piece(token))
-        return parser
+        return self._format.parser_after(shown, forced=request.choice is CallChoice.REQUIRED)
 
-    def prompt(self, request: ChatRequest) -> ChatPrompt:
-        self._checked(request)
-        forced = request.choice is CallChoice.REQUIRED
-        thinking = self._model.thinking if request.thinking is None else request.thinking
-        # A call that is required begins at once.
-        thinking = thinking and not forced
+    def _prompt(
+        self, request: ChatRequest, continued: AssistantMessage | None, *, forced: bool, thinking: bool
+    ) -> ChatPrompt:
         shown = self._shown(request, thinking)
-        continued = _continued(request)
         text = "" if continued is None else _begun_text(continued)
         begun = self._model.engine.vocab.tokenize(text, special=False) if text else []
         try:

@@ -9,29 +9,26 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 
 from tests.engine import tiny
+from tests.engine.generic import (
+    EMBD,
+    EXPERT_FF,
+    EXPERTS,
+    EXPERTS_USED,
+    FF,
+    HEAD,
+    HEADS,
+    KV_HEADS,
+    VOCABULARY,
+    common_keys,
+)
 
-EMBD, HEAD, HEADS, KV_HEADS, FF, LAYERS, N_CTX = 64, 16, 4, 2, 96, 4, 2048
-EXPERTS, EXPERTS_USED, EXPERT_FF = 4, 2, 32
-VOCABULARY, WINDOW = 512, 32
+LAYERS, N_CTX, WINDOW = 4, 2048, 32
 CONV, INNER, STATE, GROUPS, SSM_HEADS = 4, 128, 16, 2, 8
 
 Part = tuple[str, tuple[int, ...]]
 """A tensor's name and ggml shape."""
 
-_KEYS: Mapping[str, object] = {
-    "vocab_size": VOCABULARY,
-    "context_length": N_CTX,
-    "embedding_length": EMBD,
-    "block_count": LAYERS,
-    "feed_forward_length": FF,
-    "attention.head_count": HEADS,
-    "attention.head_count_kv": KV_HEADS,
-    "attention.key_length": HEAD,
-    "attention.value_length": HEAD,
-    "attention.layer_norm_rms_epsilon": 1e-6,
-    "rope.freq_base": 10000.0,
-    "rope.dimension_count": HEAD,
-}
+_KEYS = common_keys(LAYERS, N_CTX)
 _EXPERT_KEYS = {
     "expert_count": EXPERTS,
     "expert_used_count": EXPERTS_USED,

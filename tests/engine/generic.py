@@ -34,24 +34,28 @@ def model(architecture: str, tokenizer: str = BPE, *, experts: bool | None = Non
     return file
 
 
-def describe(architecture: str, *, experts: bool) -> tiny.GgufFile:
-    """Metadata without a tokenizer."""
-    file = tiny.GgufFile().set("general.architecture", architecture).set("general.name", "tiny")
-    values = {
+def common_keys(layers: int, n_ctx: int) -> dict[str, object]:
+    """The keys that all architectures have, without their prefix."""
+    return {
         "vocab_size": VOCABULARY,
-        "context_length": N_CTX,
+        "context_length": n_ctx,
         "embedding_length": EMBD,
-        "block_count": LAYERS,
+        "block_count": layers,
         "feed_forward_length": FF,
         "attention.head_count": HEADS,
         "attention.head_count_kv": KV_HEADS,
         "attention.key_length": HEAD,
         "attention.value_length": HEAD,
         "attention.layer_norm_rms_epsilon": 1e-6,
-        "attention.layer_norm_epsilon": 1e-5,
         "rope.freq_base": 10000.0,
         "rope.dimension_count": HEAD,
     }
+
+
+def describe(architecture: str, *, experts: bool) -> tiny.GgufFile:
+    """Metadata without a tokenizer."""
+    file = tiny.GgufFile().set("general.architecture", architecture).set("general.name", "tiny")
+    values = {**common_keys(LAYERS, N_CTX), "attention.layer_norm_epsilon": 1e-5}
     if architecture in _WINDOWS:
         values["attention.sliding_window"] = 64
     if architecture in _GRANITES:

@@ -56,15 +56,19 @@ def test_what_is_no_call_stays_text(text, size):
 
 
 @pytest.mark.parametrize(
-    "text",
-    [HERMES.replace("}}", "}"), HERMES.replace('{"path": "a.py"}', '"a.py"'), LAGUNA.replace(">3<", ">three<")],
+    ("text", "after"),
+    [
+        (HERMES.replace("}}", "}"), ""),
+        (HERMES.replace('{"path": "a.py"}', '"a.py"'), ""),
+        (LAGUNA.replace(">3<", ">three<"), "</tool_call>"),
+    ],
     ids=["torn", "no object", "wrong type"],
 )
-def test_a_wrong_call_of_a_tool_is_said_to_be_wrong(text):
+def test_a_wrong_call_of_a_tool_is_said_to_be_wrong(text, after):
     prose, (found,) = split(text, 4)
     assert prose == ""
     assert isinstance(found, Malformed)
-    assert text.startswith(found.raw)
+    assert found.raw + after == text
 
 
 def test_without_tools_all_text_is_prose():
