@@ -21,6 +21,7 @@ from statistics import median
 
 from llama_cpp import llama_cpp as native
 
+from laguna_engine.config import Speculation
 from laguna_engine.engine import Engine, EngineOptions, Request
 from laguna_engine.events import Finished
 from laguna_engine.ggml import extra_buffers
@@ -35,6 +36,7 @@ import psutil, sys, tracemalloc
 from pathlib import Path
 process = psutil.Process()
 before = process.memory_info().rss
+from laguna_engine.config import Speculation
 from laguna_engine.engine import Engine, EngineOptions, Request
 imported = process.memory_info().rss - before
 tracemalloc.start()
@@ -117,7 +119,10 @@ def engine_turn(engine: Engine, prompt: list[int]) -> Speed:
 
 
 def measure(path: Path, threads: int, turns: int) -> None:
-    options = EngineOptions(path, n_ctx=N_CTX, n_batch=UBATCH, n_ubatch=UBATCH, threads=threads)
+    # The bare loop drafts nothing.
+    options = EngineOptions(
+        path, n_ctx=N_CTX, n_batch=UBATCH, n_ubatch=UBATCH, threads=threads, speculation=Speculation.OFF
+    )
     with Engine.open(options) as engine:
         bare = Bare(path, threads)
         prompt = unending_prompt(engine)
