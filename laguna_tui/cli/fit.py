@@ -23,6 +23,7 @@ from laguna_tui.models.catalogue import load_catalogue
 from laguna_tui.models.entry import ModelEntry, ModelKind
 from laguna_tui.models.fit import (
     NARROWEST,
+    NOT_MEASURED,
     WIDEST,
     FitReport,
     ModelVerdict,
@@ -119,6 +120,7 @@ def _all(catalogue: Mapping[str, ModelEntry], machine: Machine, constraints: Pla
     else:
         say(wrapped(f"Models on {machine_title(machine)}: {machine.description}.", width))
         say(line for each in found for line in _verdict_lines(each, width))
+        say(wrapped(NOT_MEASURED, width) if not rates and not machine.name else ())
     return 0 if any(each.plan is not None for each in found) else 1
 
 

@@ -168,6 +168,9 @@ def _speed(
     return (known, True) if known is not None else (expected_rate(model.shape, plan, rates), False)
 
 
+NOT_MEASURED = (
+    "Other programs use the processor, so the speed cannot be measured; run it again when they have finished."
+)
 RECOMMENDED = "xs-2.1"
 SLOW = 8.0
 """Tokens per second below which a model is not recommended: answers come slower than they are read."""
@@ -297,6 +300,8 @@ def report_lines(found: FitReport, width: int) -> Iterator[str]:
             "of the newest answer here" if found.measured else "computed from the speed of the memory, without drafts"
         )
         yield from wrapped(f"The speed is {source}.", width)
+    elif plan is not None and not plan.paged and not found.machine.name:
+        yield from wrapped(NOT_MEASURED, width)
     yield ""
     yield from table(found.rows, plan, width)
     if plan is not None:

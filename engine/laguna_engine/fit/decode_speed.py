@@ -2,8 +2,8 @@
 
 A token reads every weight that is active for it once, and each operation of the graph costs a fixed time besides:
 threads meet, or a kernel is launched. Both are measured for each device with ggml's own matrix product, in a child
-process, because a driver may crash. The rates are stored for one build and machine (`native.verdicts`), except those
-that other programs disturbed. So is the speed at which a model really answered, which replaces the computed one.
+process, because a driver may crash. The rates are stored for one build and machine (`native.verdicts`). So is the speed
+at which a model really answered, which replaces the computed one.
 
 Run as a program with the number of threads, this module is that child: it writes the rates as JSON.
 """
@@ -46,7 +46,8 @@ _OPERATIONS_PER_LAYER = 30
 
 _WARM_UP = 2
 _DISTURBED = 3
-"""Exit code: the threads had less than `_SHARE` of the processor, so a later measurement may be better."""
+"""Exit code: the threads had less than `_SHARE` of the processor. As they wait for each other at every operation, the
+rates may then be a hundred times too low."""
 
 _SHARE = 0.85
 
@@ -65,7 +66,9 @@ class DeviceRate:
 
 
 def measured_rates(machine: Machine) -> Mapping[str, DeviceRate]:
-    """Return the rates of this machine's devices by name; takes two seconds once, and is empty if it fails.
+    """Return the rates of this machine's devices by name; takes two seconds once.
+
+    They are empty if the measurement failed or other programs disturbed it; the next call tries again.
 
     machine: this one; of a simulated one nothing is measured.
     """
@@ -73,10 +76,11 @@ def measured_rates(machine: Machine) -> Mapping[str, DeviceRate]:
         return {}
     if known := known_rates(machine):
         return known
-    ended = child.run(trial_command(PROBE, str(machine.cores)), _LIMIT_S)
-    if ended.good:
-        verdicts.put(_subject(machine), ended.text)
-    return _parsed(ended.text) if ended.code in (0, _DISTURBED) else {}
+    ended = child.run(trial_command(PROBE, str(_threads(machine))), _LIMIT_S)
+    if not ended.good:
+        return {}
+    verdicts.put(_subject(machine), ended.text)
+    return _parsed(ended.text)
 
 
 def known_rates(machine: Machine) -> Mapping[str, DeviceRate]:
@@ -155,9 +159,14 @@ def _seconds(rate: DeviceRate, size: float, operations: float) -> float:
     return size / rate.bytes_per_s + operations * rate.operation_s
 
 
+def _threads(machine: Machine) -> int:
+    """Return how many threads a model computes with as a rule (`explanation.threads_for`)."""
+    return max(1, machine.cores - 1)
+
+
 def _subject(machine: Machine) -> str:
     devices = " ".join(f"{device.name}={device.description}" for device in (*machine.gpus, *machine.devices[-1:]))
-    return f"rates {machine.cores} {devices}"
+    return f"rates of {_threads(machine)} threads {devices}"
 
 
 def _measure(device: Device, threads: int) -> DeviceRate:
@@ -220,7 +229,8 @@ def main(threads: int) -> int:
             share = (time.process_time() - used) / (time.perf_counter() - began) / threads
         rates[device.name] = (float(f"{rate.bytes_per_s:.3g}"), float(f"{rate.operation_s:.3g}"))
     sys.stdout.write(json.dumps(rates))
-    return 0 if share > _SHARE else _DISTURBED
+    # A single thread waits for no other, and the shortest time is one in which it was not interrupted.
+    return 0 if share > _SHARE or threads == 1 else _DISTURBED
 
 
 if __name__ == "__main__":

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from laguna_engine.fit.decode_speed import DeviceRate
 from laguna_tui.base.settings import Settings
 from laguna_tui.cli import main
+from tests.engine import families
 
 NANO = Path(__file__).parents[3] / "assets/nano/laguna-nano.gguf"
 
@@ -22,10 +24,24 @@ def fit(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
     return code, captured.out or captured.err
 
 
-def test_the_bundled_model_runs_on_this_machine(capsys):
+def test_the_bundled_model_runs_on_this_machine(capsys, monkeypatch):
+    monkeypatch.setattr("laguna_tui.models.fit.measured_rates", lambda machine: {"CPU": DeviceRate(20e9, 2e-6)})
     code, out = fit(capsys, "nano")
     assert code == 0
     assert "Laguna Nano on this machine: " in out and "It runs on the CPU with 4 K tokens of context, about" in out
+
+
+def test_a_speed_that_could_not_be_measured_is_left_out_with_the_reason(capsys, monkeypatch):
+    monkeypatch.setattr("laguna_tui.models.fit.measured_rates", lambda machine: {})
+    monkeypatch.setattr("laguna_tui.cli.fit.measured_rates", lambda machine: {})
+    sentence = (
+        "Other programs use the processor, so the speed cannot be measured; run it again when they have finished."
+    )
+    _, out = fit(capsys, "nano")
+    paragraph = " ".join(out.split("\n\n")[1].splitlines())
+    assert paragraph == f"It runs on the CPU with 4 K tokens of context. {sentence}"
+    _, out = fit(capsys)
+    assert " ".join(out.splitlines()).endswith(sentence)
 
 
 def test_a_file_is_checked_like_a_name(capsys):
@@ -90,6 +106,20 @@ def test_constraints_are_met(capsys):
 def test_quality_first_is_another_plan(capsys):
     _, out = fit(capsys, "xs-2.1", "--machine", "16GB", "--first", "quality", "--json")
     assert json.loads(out)["plan"]["kv"] == "f16"
+
+
+@pytest.mark.parametrize(
+    ("family", "sentence"),
+    [
+        ("lfm2", "There is no drafter for this model here; text is still drafted by copying."),
+        ("granitehybrid", "Drafts are off: the recurrent layers' memory cannot go back after a rejected one."),
+    ],
+)
+def test_a_model_without_a_drafter_is_explained(capsys, monkeypatch, tmp_path: Path, family: str, sentence: str):
+    monkeypatch.setenv("COLUMNS", "120")
+    code, out = fit(capsys, str(families.model(family).write(tmp_path / "other.gguf")), "--machine", "cpu-8GB")
+    assert code == 0
+    assert f"drafter: none. {sentence}" in out
 
 
 def test_what_does_not_fit_is_refused_with_the_numbers_and_exit_code_1(capsys):

@@ -34,7 +34,7 @@ def rate(machine, **rates):
 
 def test_the_child_measures_the_processor(monkeypatch, capsys):
     monkeypatch.setattr(decode_speed, "_MEASURED_S", 0.01)
-    assert decode_speed.main(1) in (0, decode_speed._DISTURBED)
+    assert decode_speed.main(1) == 0
     bytes_per_s, operation_s = json.loads(capsys.readouterr().out)["CPU"]
     assert 1e6 < bytes_per_s < 1e13
     assert 0 < operation_s < 1
@@ -49,10 +49,9 @@ def test_rates_are_measured_once_for_a_machine(runs):
     assert known_rates(replace(machine, cores=machine.cores + 1)) == {}
 
 
-def test_rates_that_other_programs_disturbed_are_used_and_not_stored(runs):
+def test_rates_that_other_programs_disturbed_are_neither_used_nor_stored(runs):
     runs[0].append(Output(decode_speed._DISTURBED, '{"CPU": [2e10, 2e-6]}'))
-    assert measured_rates(read_machine()) == {"CPU": SLOW}
-    assert known_rates(read_machine()) == {}
+    assert measured_rates(read_machine()) == known_rates(read_machine()) == {}
 
 
 @pytest.mark.parametrize("output", [Output(-11), Output(None, timed_out=True), Output(0, "{"), Output(0, '{"CPU": 3}')])
