@@ -7,6 +7,7 @@ that reads only the newest turns of a chat.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from typing import TYPE_CHECKING, NamedTuple
 
 from laguna_engine.chat.messages import AssistantMessage, Role
@@ -46,6 +47,7 @@ class ConversationState(NamedTuple):
         calls: How many calls of tools there were.
         opening: Text before the user's first words; None until it is settled.
         notes: Notes about the model that were already shown.
+        day: When it began; None for today.
     """
 
     current: Sequence[ChatMessage] = ()
@@ -53,6 +55,7 @@ class ConversationState(NamedTuple):
     calls: int = 0
     opening: str | None = None
     notes: frozenset[str] = frozenset()
+    day: date | None = None
 
 
 class Conversation:
@@ -89,6 +92,7 @@ class Conversation:
         self.read: tuple[str, ...] = ()
         self._thinking = thinking
         self._opening, self._remind = opening, remind
+        self._day = date.today()
         self._opened: str | None = None
         self._shown: frozenset[str] = frozenset()
         self._calls = 0
@@ -128,9 +132,8 @@ class Conversation:
 
     def prompt_of(self, said: Sequence[ChatMessage]) -> Prompt:
         """Return the prompt of a conversation with the same model. Any thread."""
-        return Prompt(
-            self.profile.system_prompt, self.profile.specs, tuple(map(self._message, said)), thinking=self._thinking
-        )
+        messages = tuple(map(self._message, said))
+        return Prompt(self.profile.system_prompt, self.profile.specs, messages, self._thinking, self._day)
 
     def cost(self, *more: ChatMessage) -> PromptCost:
         """Return what the prompt would cost now, with more messages behind it. Any thread."""
@@ -320,18 +323,23 @@ class Conversation:
     @property
     def state(self) -> ConversationState:
         """The chat's state, independent of its model; its lists are the conversation's own."""
-        return ConversationState(self._history, self._forgotten, self._calls, self._opened, self._shown)
+        return ConversationState(self._history, self._forgotten, self._calls, self._opened, self._shown, self._day)
 
     def resume(self, state: ConversationState) -> None:
         """Resume a chat of an earlier process with the same model."""
-        said, forgotten, self._calls, self._opened, self._shown = state
-        self.restore(ConversationMark(tuple(said), tuple(forgotten)))
+        self._restore_state(state)
+        self.restore(ConversationMark(tuple(state.current), tuple(state.forgotten)))
 
     def adopt(self, state: ConversationState) -> None:
         """Resume a chat held with another model."""
-        _, _, self._calls, self._opened, self._shown = state
+        self._restore_state(state)
         self._say([*self._history, *all_messages(state)])
         self.forget_old_turns()
+
+    def _restore_state(self, state: ConversationState) -> None:
+        """Restore all but the messages."""
+        self._calls, self._opened, self._shown = state.calls, state.opening, state.notes
+        self._day = state.day or self._day
 
     def items(self) -> tuple[ChatMessage, ...]:
         """Return the messages of the prompt."""

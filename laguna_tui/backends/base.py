@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING, Protocol
 
 from laguna_engine.chat.messages import (
@@ -65,12 +66,15 @@ class Prompt:
         tools: The tools offered, in the order the model reads them.
         messages: Oldest first.
         thinking: Whether the model thinks before it answers.
+        day: When the conversation began: the date that a chat template shows, on later days too, because another one
+            would change what was read before. None for today.
     """
 
     system: str
     tools: tuple[ToolSpec, ...] = ()
     messages: tuple[Message, ...] = ()
     thinking: bool = False
+    day: date | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -75,7 +76,9 @@ class SavedSession:
         except UNREADABLE as error:
             raise JournalError(DAMAGED.format(id=self.journal.id, error=error)) from error
         said, forgotten = ([loaded[number] for number in each] for each in (messages.current, messages.forgotten))
-        return ConversationState(said, forgotten, messages.calls, messages.opening, messages.notes)
+        began = self.state.began
+        day = date.fromtimestamp(began.time) if began is not None else None
+        return ConversationState(said, forgotten, messages.calls, messages.opening, messages.notes, day)
 
     def resume(
         self, conversation: ConversationState, recorder: Recorder, turns: "TurnHistory", opened: Opened

@@ -192,11 +192,12 @@ class SessionWriter:
 
     def _is_written(self, state: ConversationState) -> bool:
         """Return whether a conversation is as it was written last. Its lists only grow, or are replaced."""
+        written = self._written
         return (
             state.current is self._lists[0]
             and state.forgotten is self._lists[1]
             and (len(state.current), len(state.forgotten)) == self._lengths
-            and (state.calls, state.opening, state.notes) == self._written[2:]
+            and (state.calls, state.opening, state.notes) == (written.calls, written.opening, written.notes)
         )
 
     def _set_written(self, state: ConversationState) -> None:

@@ -9,7 +9,7 @@ import selectors
 import threading
 import weakref
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import date
 
 from laguna_engine.errors import EngineError
 from laguna_engine.native.child import Worker
@@ -43,21 +43,22 @@ class ChatTemplate:
         failed: why it was given up and ChatML is used; empty while it works.
     """
 
-    def __init__(self, source: str, date: datetime) -> None:
-        """Take a template; empty for ChatML. date: what it is told of today, one for a whole session."""
+    def __init__(self, source: str, today: date) -> None:
+        """Take a template; empty for ChatML. today: the date where a rendering has none."""
         self.source = source or CHATML
         self.failed = "" if source else "the file has no chat template"
-        self._date = date.isoformat()
+        self._day = today
         self._lock = threading.Lock()
         self._worker: Worker | None = None
         self._end: weakref.finalize[[], ChatTemplate] | None = None
 
-    def render(self, values: Mapping[str, object], most: int) -> str:
+    def render(self, values: Mapping[str, object], most: int, day: date | None = None) -> str:
         """Render a conversation.
 
         Args:
             values: what templates read: `messages`, `tools`, `add_generation_prompt`, …
             most: characters of the text besides those of the conversation.
+            day: when the conversation began.
 
         Raises:
             TemplateFailed: ChatML fails too: no child can be started, or the text is too long.
@@ -66,22 +67,22 @@ class ChatTemplate:
             reason = ""
             for _ in range(FAILURES):
                 try:
-                    return self._rendered(values, most)
+                    return self._rendered(values, most, day)
                 except TemplateFailed as error:
                     reason = str(error)
             if self.source == CHATML:
                 raise TemplateFailed(f"The conversation cannot be written for the model: {reason}. Send it again.")
             self._give_up(reason)
-            return self._rendered(values, most)
+            return self._rendered(values, most, day)
 
-    def attempt(self, values: Mapping[str, object], most: int) -> str:
+    def attempt(self, values: Mapping[str, object], most: int, day: date | None = None) -> str:
         """Render a conversation that the template may refuse, once and without giving it up.
 
         Raises:
             TemplateFailed: it did.
         """
         with self._lock:
-            return self._rendered(values, most)
+            return self._rendered(values, most, day)
 
     def give_up(self, reason: str) -> None:
         """Use ChatML from now on."""
@@ -93,7 +94,7 @@ class ChatTemplate:
         with self._lock:
             self._close()
 
-    def _rendered(self, values: Mapping[str, object], most: int) -> str:
+    def _rendered(self, values: Mapping[str, object], most: int, day: date | None) -> str:
         if self._worker is None:
             try:
                 self._worker = Worker("laguna_engine.chat.jinja_worker")
@@ -102,7 +103,8 @@ class ChatTemplate:
             self._end = weakref.finalize(self, self._worker.close)
             self._ask({"template": self.source}, START_S)
         # The child stops itself after RENDER_S of its own time; a busy machine gives it less than that.
-        return self._ask({"values": values, "date": self._date, "most": most}, 5 * RENDER_S)
+        request = {"values": values, "date": (day or self._day).isoformat(), "most": most}
+        return self._ask(request, 5 * RENDER_S)
 
     def _ask(self, request: Mapping[str, object], limit_s: float) -> str:
         worker = self._worker

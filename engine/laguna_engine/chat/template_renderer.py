@@ -12,6 +12,8 @@ and where it is what the model itself wrote, the model's own tokens are used.
 import re
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date
+from functools import partial
 from typing import Protocol
 
 from laguna_engine.chat.chat_template import ChatTemplate
@@ -83,13 +85,19 @@ class TemplateRenderer:
         self._plain: OrderedDict[str, tuple[int, ...]] = OrderedDict()
 
     def pieces(
-        self, values: Mapping[str, object], written: Iterable[Sequence[int]] = (), *, attempt: bool = False
+        self,
+        values: Mapping[str, object],
+        written: Iterable[Sequence[int]] = (),
+        day: date | None = None,
+        *,
+        attempt: bool = False,
     ) -> list[tuple[str, Sequence[int]]]:
         """Return a conversation as special tokens and the texts between them, each with its tokens.
 
         Args:
             values: what the template reads.
             written: the model's own tokens in the order in which they stand in the conversation.
+            day: when the conversation began.
             attempt: do not give the template up if it fails.
 
         Raises:
@@ -97,7 +105,8 @@ class TemplateRenderer:
         """
         own = self._own_tokens(written)
         found: list[tuple[str, Sequence[int]]] = []
-        for text, token in self._split(values, self.template.attempt if attempt else self.template.render):
+        render = partial(self.template.attempt if attempt else self.template.render, day=day)
+        for text, token in self._split(values, render):
             if token is not None:
                 found.append((text, (token,)))
             elif text:

@@ -3,8 +3,8 @@
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
-from functools import cached_property
+from datetime import date
+from functools import cached_property, partial
 from itertools import accumulate, pairwise, takewhile
 
 from laguna_engine.chat.accepted_values import AcceptedValues, accepted_values
@@ -49,7 +49,7 @@ class TemplateFormat:
             model: Identifies it; the tokens of other models' answers are not used.
         """
         self._no_template = not source
-        self._template = ChatTemplate(source, datetime.now())
+        self._template = ChatTemplate(source, date.today())
         self._model, self._most, self._piece = model, _CHARS_A_TOKEN * n_ctx, vocabulary.piece
         self._renderer = TemplateRenderer(vocabulary, self._template, n_ctx)
         # The first rendering decides whether the template is used at all.
@@ -218,11 +218,12 @@ class TemplateFormat:
         written = [
             each.trace.tokens for each in prompt.messages if each.trace is not None and each.trace.model == self._model
         ]
+        render = partial(self._renderer.pieces, written=written, day=prompt.day or date.today())
         try:
-            pieces = self._renderer.pieces(self._values(prompt, self._accepted, opened=opened), written, attempt=True)
+            pieces = render(self._values(prompt, self._accepted, opened=opened), attempt=True)
         except TemplateFailed:
             # What it refuses of this conversation it may accept as text.
-            pieces = self._renderer.pieces(self._values(prompt, self._plain, opened=opened), written)
+            pieces = render(self._values(prompt, self._plain, opened=opened))
         self._newest = [*self._newest[-2:], (prompt, opened, pieces)]
         return pieces
 

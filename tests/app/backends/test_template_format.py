@@ -1,6 +1,8 @@
 """Conversations of models that bring their own template: what is read, what is kept, and how answers are parsed."""
 
 import random
+from dataclasses import replace
+from datetime import date
 
 import pytest
 
@@ -72,6 +74,15 @@ def test_the_model_reads_what_the_template_writes():
     tokens = [token for message in form.render(prompt) for part in message for token in part]
     # The user's own is ordinary text.
     assert tokens.count(FakeVocabulary(SPECIALS).ids["<|im_end|>"]) == 2
+
+
+def test_the_date_is_that_of_the_day_on_which_the_conversation_began():
+    dated = opened("{{ strftime_now('%d %b %Y') }}\n" + QWEN)
+    prompt = Prompt("", (), (user("One"),), day=date(2024, 2, 29))
+    assert read(dated, prompt).startswith("29 Feb 2024\n")
+    today = {f"{date.today():%d %b %Y}\n"}
+    shown = read(dated, replace(prompt, day=None))
+    assert shown.startswith(tuple(today | {f"{date.today():%d %b %Y}\n"}))
 
 
 def test_each_message_has_its_own_tokens():

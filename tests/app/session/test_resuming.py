@@ -1,7 +1,9 @@
 """A session that is closed, or killed, and resumed continues as if it had never stopped."""
 
 import random
+import re
 from contextlib import suppress
+from datetime import date
 
 import pytest
 
@@ -61,6 +63,15 @@ def test_the_newest_turns_are_shown_again(place):
         text = "".join(each.text for each in shown if isinstance(each, TextDelta))
         assert [each.text for each in others if isinstance(each, TextDelta)] == [text]
         assert others[-1] == TurnFinished(TurnEnd.ANSWERED)
+
+
+def test_a_session_of_another_day_has_the_date_of_its_first_one(place):
+    with place.session(place.model(["Hello."])) as session:
+        ask(session, "hello")
+    journal = place.state / "sessions" / place.saved[0] / "journal.jsonl"
+    journal.write_bytes(re.sub(rb'"time":[\d.]+', b'"time":1709200000', journal.read_bytes(), count=1))
+    with place.session(place.model(["Hello."]), place.saved[0]) as session:
+        assert session.parts.agent.conversation.prompt().day == date.fromtimestamp(1709200000)
 
 
 def test_a_session_has_no_folder_before_its_first_message(place):
