@@ -26,6 +26,7 @@ from laguna_tui.backends.base import Message, Prompt
 from laguna_tui.backends.local.answer import TurnParser
 from laguna_tui.backends.local.backend import template_format
 from laguna_tui.backends.local.laguna_format import LagunaFormat
+from laguna_tui.backends.local.template_format import TemplateFormat
 from laguna_tui.base.messages import Trace
 from laguna_tui.server.api_error import ApiError, context_exceeded
 from laguna_tui.server.chat_request import CallChoice, ChatRequest
@@ -241,27 +242,31 @@ class TemplatePrompts(ChatPrompts):
 
     def __init__(self, model: SharedModel) -> None:
         self._format = template_format(model.engine, model.name)
-        self.turn, self.forced = self._format.turn, self._format.forced
+        self.turn, self.forced = self._format.turn, self._format.calling.turn
         super().__init__(model, self._format.stop_tokens, self._format.markers)
 
     def _parser(self, request: ChatRequest, prompt: ChatPrompt) -> TurnParser:
-        shown = self._shown(request, prompt.thinking)
-        return self._format.parser_after(shown, forced=request.choice is CallChoice.REQUIRED)
+        forced = request.choice is CallChoice.REQUIRED
+        return self._format_of(forced=forced).parser_after(self._shown(request, prompt.thinking))
 
     def _prompt(
         self, request: ChatRequest, continued: AssistantMessage | None, *, forced: bool, thinking: bool
     ) -> ChatPrompt:
-        shown = self._shown(request, thinking)
+        shown, template = self._shown(request, thinking), self._format_of(forced=forced)
         text = "" if continued is None else _begun_text(continued)
         begun = self._model.engine.vocab.tokenize(text, special=False) if text else []
         try:
             if forced:
-                begun = self._format.call_opening(shown, request.only)
-            opened = chain.from_iterable(chain.from_iterable(self._format.render(shown)))
-            tokens = [*opened, *self._format.opening_after(shown), *begun]
+                begun = template.call_opening(shown, request.only)
+            opened = chain.from_iterable(chain.from_iterable(template.render(shown)))
+            tokens = [*opened, *template.opening_after(shown), *begun]
         except TemplateFailed as error:
             raise ApiError(500, str(error)) from error
         return ChatPrompt(tokens, tuple(begun), thinking, self._keys(request)[-1])
+
+    def _format_of(self, *, forced: bool) -> TemplateFormat:
+        """Return the format of an answer. forced: Whether it is a call, also of a model that otherwise only chats."""
+        return self._format.calling if forced else self._format
 
     def _shown(self, request: ChatRequest, thinking: bool) -> Prompt:
         """Return a chat for the template, its answers with the tokens that were generated."""

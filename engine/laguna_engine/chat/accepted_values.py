@@ -7,13 +7,12 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from laguna_engine.chat.call_form import NAME, RESULT, TEXT, Render, probe, probe_tools
+from laguna_engine.chat.call_form import HERMES, NAME, RESULT, TEXT, CallForm, Render, probe, probe_tools
 from laguna_engine.chat.chat_template import TemplateFailed
+from laguna_engine.chat.tool_text import Object, joined, written_calls
 
 _SYSTEM, _USER = "probe system", "probe question"
 _NOT_RUN, _STOPPED = "The call did not run.", "I was stopped."
-
-Object = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,23 +21,34 @@ class AcceptedValues:
 
     Attributes:
         system: a system message; otherwise it stands before the first question.
+        listed: a list of tools; otherwise the model does not see it.
         undescribed: tools of which arguments have no description.
         objects: arguments of calls as objects; otherwise as JSON.
-        calls: calls and their results; otherwise they are text.
+        calls: calls and their results; otherwise calls are text.
+        texts: a text beside calls; otherwise these are text, too.
+        results: results of calls that are text; otherwise they are the user's.
         several: several calls in one turn; otherwise each has a turn of its own.
         questions: a question right after a call's result; otherwise the model answers something before.
     """
 
     system: bool = True
+    listed: bool = True
     undescribed: bool = True
     objects: bool = True
     calls: bool = True
+    texts: bool = True
+    results: bool = True
     several: bool = True
     questions: bool = True
 
-    def messages(self, messages: Sequence[Object]) -> list[Object]:
-        """Return messages in OpenAI's form, with arguments as JSON, as the template accepts them."""
-        given = [self._call_message(each) for each in (messages if self.several else _one_by_one(messages))]
+    def messages(self, messages: Sequence[Object], form: CallForm | None = None) -> list[Object]:
+        """Return messages as the template accepts them.
+
+        Args:
+            messages: in OpenAI's form, with arguments as JSON.
+            form: how the model writes calls where the template does not; None for a model that only chats.
+        """
+        given = [self._message(each, form) for each in (messages if self.several else _one_by_one(messages))]
         if given and given[0]["role"] == "system" and not self.system:
             given[0] = {**given[0], "role": "user"}
         merged: list[Object] = []
@@ -46,7 +56,7 @@ class AcceptedValues:
             before = merged[-1] if merged else {}
             plain = not (before.get("tool_calls") or each.get("tool_calls"))
             if each["role"] == before.get("role") in ("user", "assistant") and plain:
-                merged[-1] = {**before, "content": f"{before['content']}\n\n{each['content']}"}
+                merged[-1] = {**before, "content": joined([before["content"], each["content"]], "\n\n")}
             else:
                 merged.append(each)
         return merged
@@ -55,16 +65,18 @@ class AcceptedValues:
         """Return tools in OpenAI's form as the template accepts them."""
         return list(tools) if self.undescribed else [_described(each) for each in tools]
 
-    def _call_message(self, message: Object) -> Object:
-        if message["role"] == "tool" and not self.calls:
+    def _message(self, message: Object, form: CallForm | None) -> Object:
+        """Return a message with its calls, or as one without."""
+        if message["role"] == "tool" and not self.calls and (form is None or not self.results):
             return {"role": "user", "content": message["content"]}
         calls = message.get("tool_calls")
         if not isinstance(calls, Sequence) or not calls:
             return message
-        if not self.calls:
-            written = "\n".join(_as_text(each["function"]) for each in calls)
-            text = f"{message.get('content') or ''}\n{written}".strip()
-            return {key: each for key, each in message.items() if key != "tool_calls"} | {"content": text}
+        if not self.calls or (message.get("content") and not self.texts):
+            written = written_calls(form or HERMES, [_name_and_arguments(each["function"]) for each in calls])
+            # Of a model that only chats, not even the tags of a call are special tokens.
+            content = joined([message.get("content"), written if form is not None else str(written)], "\n")
+            return {key: each for key, each in message.items() if key != "tool_calls"} | {"content": content}
         change = _with_object if self.objects else _with_json
         return {**message, "tool_calls": [{**each, "function": change(each["function"])} for each in calls]}
 
@@ -88,16 +100,19 @@ def accepted_values(render: Render) -> AcceptedValues:
     found = AcceptedValues(
         system=shows([{"role": "system", "content": _SYSTEM}, question], [], _SYSTEM),
         undescribed=shows([question], [_undescribed(each) for each in tools]) or not shows([question], tools),
+        listed=shows([question], tools, NAME),
         objects=objects,
         calls=objects or texts,
     )
+    asked, called, result = probe(1)
     if not found.calls:
-        return found
+        return replace(found, results=shows([asked, {"role": "assistant", "content": TEXT}, result], tools, RESULT))
     again = {"role": "user", "content": RESULT}
     return replace(
         found,
+        texts=shows(found.messages([asked, {**called, "content": _STOPPED}, result]), tools, TEXT),
         several=shows(found.messages(probe(2)), tools, NAME),
-        questions=shows(found.messages([*probe(1), again]), tools, RESULT),
+        questions=shows(found.messages([asked, called, result, again]), tools, RESULT),
     )
 
 
@@ -140,16 +155,14 @@ def _with_object(function: Object) -> Object:
     return {**function, "arguments": json.loads(arguments)} if isinstance(arguments, str) else function
 
 
+def _name_and_arguments(function: Object) -> tuple[str, Object]:
+    arguments = _with_object(function)["arguments"]
+    return str(function["name"]), arguments if isinstance(arguments, Mapping) else {}
+
+
 def _with_json(function: Object) -> Object:
     arguments = function["arguments"]
     return function if isinstance(arguments, str) else {**function, "arguments": json.dumps(arguments)}
-
-
-def _as_text(function: Object) -> str:
-    """Return a call as Hermes and Qwen write it."""
-    whole = _with_object(function)
-    body = json.dumps({"name": whole["name"], "arguments": whole["arguments"]}, ensure_ascii=False)
-    return f"<tool_call>\n{body}\n</tool_call>"
 
 
 def _undescribed(tool: Object) -> Object:

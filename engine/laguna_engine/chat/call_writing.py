@@ -86,18 +86,6 @@ class CallWriting:
             case _:
                 return '"'
 
-    def begun(self, name: str = "") -> str:
-        """Return how a call begins, as far as it is always the same. name: the tool; empty for any."""
-        form = self.form
-        text = form.opens.lstrip()
-        if name:
-            text += {
-                FormKind.JSON: f'{{"{form.keys[0]}": {json.dumps(name)}, "{form.keys[1]}": ',
-                FormKind.PYTHON: f"{name}(",
-                FormKind.QUOTED: f"{name}{{",
-            }.get(form.kind, name + form.after_name)
-        return text.partition(VARIABLE)[0]
-
     def name_pattern(self, names: Collection[str]) -> re.Pattern[bytes]:
         """Return what finds the name of a tool, and where its arguments begin, at the start of a call."""
         longest_first = b"|".join(re.escape(name.encode()) for name in sorted(names, key=len, reverse=True))

@@ -5,7 +5,7 @@ words of a channel are no text, which further forms calls have, and what ends a 
 import re
 from dataclasses import dataclass, field
 
-from laguna_engine.chat.call_form import LAGUNA, CallForm, FormKind
+from laguna_engine.chat.call_form import HERMES, LAGUNA, CallForm, FormKind
 from laguna_engine.gguf.laguna import END_THINK, THINK
 
 
@@ -35,11 +35,13 @@ class KnownMarkup:
         dropped: tags in a turn that are neither text nor part of a call.
         forms: forms of calls besides the one in the template, or in place of it.
         stops: tokens that end a turn, by their texts.
+        broken: whether the template writes calls wrongly, so that they are written without it.
     """
 
     dropped: tuple[str, ...] = ()
     forms: tuple[CallForm, ...] = field(default=())
     stops: tuple[str, ...] = ()
+    broken: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,25 @@ _FAMILIES = {
         ),
         ("<|return|>", "<|call|>"),
     ),
+    # DeepSeek R1 and its distilled models: the end of a call and the beginning of a later one are missing.
+    "<｜tool▁sep｜>' + tool['function']['name'] + '\\n' + '```json'": KnownMarkup(
+        forms=(
+            CallForm(
+                FormKind.NAMED_JSON,
+                "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>",
+                "\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+                "\n```<｜tool▁call▁end｜>\n<｜tool▁call▁begin｜>function<｜tool▁sep｜>",
+                after_name="\n```json\n",
+            ),
+        ),
+        broken=True,
+    ),
+    # LFM2, Granite 3.3 and SmolLM3 call tools, though most of their templates write no calls.
+    "List of tools: ": KnownMarkup(
+        forms=(CallForm(FormKind.PYTHON, "<|tool_call_start|>[", "]<|tool_call_end|>", ", "),)
+    ),
+    "respond only with <|tool_call|>": KnownMarkup(forms=(CallForm(FormKind.JSON, "<|tool_call|>[", "]", ", "),)),
+    "Reasoning Mode: ": KnownMarkup(forms=(HERMES,)),
     "<|python_tag|>": KnownMarkup(stops=("<|eom_id|>",)),
     "<|tool_response>": KnownMarkup(stops=("<|tool_response>",)),
     "<|observation|>": KnownMarkup(stops=("<|observation|>", "<|user|>")),

@@ -1,8 +1,9 @@
 """Conversations as tokens by a model file's own template, for models whose format is not built in.
 
-Special tokens come from the template's own text, never from what it prints of the conversation. So before it runs,
-every special token's text in the conversation is replaced by a private-use character that stands for it, and afterwards
-the characters are put back as ordinary text: contents stay as they are, byte for byte, and form no markup.
+Special tokens come from the template's own text and from the markup of calls that it does not write (`tool_text`),
+never from anything else of the conversation. So before it runs, every special token's text in the conversation is
+replaced by a private-use character that stands for it, and afterwards the characters are put back as ordinary text:
+contents stay as they are, byte for byte, and form no markup.
 
 Templates rewrite what they rendered before (they drop old thoughts, move the list of tools), so a conversation is
 rendered whole each time. Its tokens are stable all the same: what stands between two special tokens is tokenized alone,
@@ -17,6 +18,7 @@ from functools import partial
 from typing import Protocol
 
 from laguna_engine.chat.chat_template import ChatTemplate
+from laguna_engine.chat.tool_text import Marked
 
 _FIRST_STAND_IN = 0xF0000
 """The first character of a plane for private use; whichever of them the conversation has itself get stand-ins too."""
@@ -122,6 +124,9 @@ class TemplateRenderer:
 
         def protected(value: object) -> object:
             match value:
+                case Marked():
+                    parts = enumerate(value.parts)
+                    return "".join(part if place % 2 else self._unsafe.sub(stand_in, part) for place, part in parts)
                 case str():
                     return self._unsafe.sub(stand_in, value)
                 case Mapping():

@@ -2,19 +2,20 @@
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from datetime import date
 from functools import cached_property, partial
 from itertools import accumulate, pairwise, takewhile
 
-from laguna_engine.chat.accepted_values import AcceptedValues, accepted_values
-from laguna_engine.chat.call_form import HERMES, NAME, CallForm, common_start, probe_tools, read_form
-from laguna_engine.chat.call_writing import CallWriting
+from laguna_engine.chat.accepted_values import accepted_values
+from laguna_engine.chat.call_form import HERMES, NAME, VARIABLE, CallForm, common_start, probe_tools, read_form
 from laguna_engine.chat.chat_template import ChatTemplate, TemplateFailed
 from laguna_engine.chat.form_parser import FormParser
 from laguna_engine.chat.known_markup import TurnMarkup, known_markup, think_tags
 from laguna_engine.chat.messages import Role
 from laguna_engine.chat.template_renderer import TemplateRenderer, Vocabulary
+from laguna_engine.chat.tool_text import call_head, with_tools
 from laguna_engine.constrain.base import ConstraintSpec
 from laguna_tui.backends.base import Message, Options, Prompt
 from laguna_tui.backends.chat_format import messages_of
@@ -35,7 +36,6 @@ class TemplateFormat:
     Attributes:
         form: How the template writes calls; None if it writes none.
         turn: What encloses parts of the model's turns.
-        forced: The same of a turn that has to begin with a call.
         stop_tokens: What ends the model's turn.
     """
 
@@ -58,12 +58,11 @@ class TemplateFormat:
             self._template.give_up("it leaves out messages")
         source = self._template.source
         self._known = known_markup(source)
-        self._accepted = accepted_values(self._attempt)
-        self._plain = replace(self._accepted, calls=False)
+        accepted = accepted_values(self._attempt)
+        self._accepted = replace(accepted, calls=accepted.calls and not self._known.broken)
         self.form = self._read_form()
         forms = self._known.forms or ((self.form,) if self.form is not None else ())
         self.turn = TurnMarkup(forms, think_tags(source), self._known.dropped)
-        self.forced = self.turn if forms else replace(self.turn, forms=(HERMES,))
         self._constraints = AnswerConstraints(self.turn)
         self._vocabulary = vocabulary
         self.stop_tokens = self._stop_tokens() | vocabulary.eog
@@ -80,14 +79,24 @@ class TemplateFormat:
     @property
     def writes_calls(self) -> bool:
         """Whether the model can call tools."""
-        return self.form is not None or bool(self._known.forms)
+        return bool(self.turn.forms)
+
+    @cached_property
+    def calling(self) -> "TemplateFormat":
+        """The same format; for a model that only chats, one in which it writes calls as most models do."""
+        if self.turn.forms:
+            return self
+        calling = copy(self)
+        calling.turn = replace(self.turn, forms=(HERMES,))
+        calling._constraints, calling._newest = AnswerConstraints(calling.turn), []
+        return calling
 
     @cached_property
     def rewrites(self) -> str:
         """How the template changes earlier messages, so that they are read again; empty if it does not."""
         asked, more = ({"role": "user", "content": text} for text in ("probe question", "probe more"))
         answer = {"role": "assistant", "content": _ANSWER, "reasoning_content": _THOUGHT}
-        tools = probe_tools() if self.form is not None else []
+        tools = probe_tools() if self.turn.forms else []
         try:
             opened = self._attempt([asked], tools, opened=True)
             before, after = (self._attempt(each, tools) for each in ([asked, answer], [asked, answer, more]))
@@ -116,11 +125,11 @@ class TemplateFormat:
         opened = self._pieces(prompt, opened=True)[len(self._closed(prompt)) :]
         return [token for _, tokens in opened for token in tokens]
 
-    def parser_after(self, prompt: Prompt, *, forced: bool = False) -> FormParser:
-        """Return a parser of the model's turn after a prompt. forced: whether it has to begin with a call."""
+    def parser_after(self, prompt: Prompt) -> FormParser:
+        """Return a parser of the model's turn after a prompt."""
         return FormParser(
             prompt.tools,
-            (self.forced if forced else self.turn).forms,
+            self.turn.forms,
             self.turn.thinking,
             self.stop_tokens,
             dropped=self.turn.dropped,
@@ -129,14 +138,14 @@ class TemplateFormat:
         )
 
     def call_opening(self, prompt: Prompt, name: str = "") -> list[int]:
-        """Return the tokens that begin a call after a prompt, also for a model whose template writes none.
+        """Return the tokens that begin a call after a prompt.
 
         Args:
             prompt: The conversation.
             name: The tool; empty for any.
         """
-        called = name or _ANY_TOOL
-        begun = CallWriting(self.forced.forms[0], self.forced.dropped).begun(called)
+        called, form = name or _ANY_TOOL, self.turn.forms[0]
+        begun = (form.opens.lstrip() + call_head(form, called)).partition(VARIABLE)[0]
         before, named, after = begun.partition(called)
         if self._opens_thinking(prompt) and self.turn.thinking is not None:
             before = f"{self.turn.thinking.closes}\n\n{before}"
@@ -220,16 +229,26 @@ class TemplateFormat:
         ]
         render = partial(self._renderer.pieces, written=written, day=prompt.day or date.today())
         try:
-            pieces = render(self._values(prompt, self._accepted, opened=opened), attempt=True)
+            pieces = render(self._values(prompt, opened=opened), attempt=True)
         except TemplateFailed:
             # What it refuses of this conversation it may accept as text.
-            pieces = render(self._values(prompt, self._plain, opened=opened))
+            pieces = render(self._values(prompt, opened=opened, plain=True))
         self._newest = [*self._newest[-2:], (prompt, opened, pieces)]
         return pieces
 
-    def _values(self, prompt: Prompt, accepted: AcceptedValues, *, opened: bool) -> dict[str, object]:
+    def _values(self, prompt: Prompt, *, opened: bool, plain: bool = False) -> dict[str, object]:
+        """Return what the template reads. plain: Whether calls and results are ordinary text."""
+        messages: Sequence[Mapping[str, object]] = list(messages_of(prompt))
+        tools = self._accepted.tools([tool.as_openai() for tool in prompt.tools])
+        form = self._text_form
+        if tools and form is not None and not (self._accepted.listed and self._accepted.calls):
+            messages = with_tools(messages, () if self._accepted.listed else tools, form)
+        if plain:
+            messages = replace(self._accepted, calls=False).messages(messages)
+        else:
+            messages = self._accepted.messages(messages, form)
         values: dict[str, object] = {
-            "messages": self._with_thoughts(accepted.messages(list(messages_of(prompt)))),
+            "messages": self._with_thoughts(messages),
             "add_generation_prompt": opened,
             # By two names: DeepSeek and Granite have the other one.
             "enable_thinking": prompt.thinking,
@@ -238,9 +257,18 @@ class TemplateFormat:
         if not prompt.thinking:
             # As near as gpt-oss comes to not thinking.
             values["reasoning_effort"] = "low"
-        if prompt.tools:
-            values["tools"] = self._accepted.tools([tool.as_openai() for tool in prompt.tools])
+        if tools:
+            values["tools"] = tools
         return values
+
+    @property
+    def _text_form(self) -> CallForm | None:
+        """The form of calls without what ends the turn behind them; None for a model that writes none."""
+        if not self.turn.forms:
+            return None
+        form = self.turn.forms[0]
+        ends = filter(None, (self._piece(token).decode("utf-8", "replace") for token in self.stop_tokens))
+        return replace(form, closes=min([form.closes, *(form.closes.partition(end)[0] for end in ends)], key=len))
 
     def _with_thoughts(self, messages: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
         """Return messages with thoughts under the name that gpt-oss's template has for them, too.

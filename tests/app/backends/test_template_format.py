@@ -1,14 +1,17 @@
 """Conversations of models that bring their own template: what is read, what is kept, and how answers are parsed."""
 
 import random
+import re
 from dataclasses import replace
 from datetime import date
 
 import pytest
 
+from laguna_engine.chat.call_form import HERMES
 from laguna_engine.chat.messages import (
     AssistantMessage,
     CallFinished,
+    Malformed,
     Reasoning,
     Role,
     Text,
@@ -20,7 +23,7 @@ from laguna_tui.backends.local.template_format import TemplateFormat
 from laguna_tui.base.messages import Trace
 from tests.engine.chat.fake_vocabulary import FakeVocabulary
 from tests.engine.chat.real_templates import templates
-from tests.engine.chat.test_real_templates import FORMS
+from tests.engine.chat.test_real_templates import FORMS, LONG, SHORT, WRITE
 
 READ = ToolSpec("read", "Reads.", {"type": "object", "properties": {"path": {"type": "string"}}})
 SPECIALS = ("<|im_start|>", "<|im_end|>", "<think>", "</think>", "<eos>")
@@ -239,6 +242,56 @@ def test_a_real_template_renders_every_conversation_that_there_may_be(name):
         said = read(form, prompt)
         assert [part for each in messages for part in each.parts if part not in said] == []
     assert form.warning == ""
+
+
+TOOL_TAGS = ("<|tool_call_start|>", "<|tool_call_end|>", "<|tool_call|>", "<tool_call>", "</tool_call>")
+WRITTEN = """
+    deepseek-ai-DeepSeek-R1-Distill-Llama-8B deepseek-ai-DeepSeek-R1-Distill-Qwen-32B deepseek-ai-DeepSeek-V3.1
+    HuggingFaceTB-SmolLM3-3B ibm-granite-granite-3.3-2B-Instruct LFM2-8B-A1B LFM2.5-Instruct llama-cpp-deepseek-r1
+    """
+"""Templates that do not show the tools, or write no call, or not every one."""
+
+
+def with_tags(name):
+    """A real template, with a vocabulary in which its tags are special tokens."""
+    tags = re.findall(r"<[|｜][^<>]*[|｜]>", templates()[name])
+    vocabulary = FakeVocabulary(tuple(dict.fromkeys([*tags, *TOOL_TAGS])))
+    return TemplateFormat(vocabulary, templates()[name], 4096, "model"), vocabulary
+
+
+@pytest.mark.parametrize("name", WRITTEN.split())
+def test_calls_that_the_template_does_not_write(name):
+    form, vocabulary = with_tags(name)
+    calls = tuple(ToolCall("write_file", arguments) for arguments in (LONG, SHORT))
+    for said in ("", "I write.\n"):
+        before = Prompt("Be brief.", (WRITE,), (user("One"),))
+        prompt = replace(before, messages=(user("One"), answered(said, calls), result("Done."), result("Done.")))
+        pieces = [vocabulary.piece(token) for parts in form.render(prompt) for part in parts for token in part]
+        shown = b"".join(pieces).decode()
+        system, turn = shown.partition("One")[::2]
+        assert system.count("Writes.") == 1
+        assert "example_tool" in system or "example_function_name" in system
+        parser = form.parser_after(before)
+        closed = "" if form.turn.thinking is None else form.turn.thinking.closes
+        events = [event for letter in closed + turn.partition("Done.")[0] for event in parser.feed(0, letter.encode())]
+        found = [each for each in [*events, *parser.finish()] if isinstance(each, CallFinished | Malformed)]
+        assert found == [CallFinished(call) for call in calls]
+        # The tags of the calls and of the example are special tokens; the same in an argument are text.
+        assert pieces.count(b"<tool_call>") == (3 if form.turn.forms == (HERMES,) else 0)
+
+
+def test_a_model_that_only_chats_calls_tools_when_it_has_to():
+    form = opened(NO_SYSTEM)
+    assert not form.writes_calls
+    assert read(form.calling, Prompt("Be brief.", (READ,), (user("One"),))) == (
+        "<|im_start|>user\nBe brief.\n\n"
+        "You can call any of the following function tools to satisfy the user's requests:\n\n"
+        '{"type": "function", "function": {"name": "read", "description": "Reads.", "parameters": '
+        '{"type": "object", "properties": {"path": {"type": "string"}}}}}\n\n'
+        "Example function tool call syntax:\n\n<tool_call>\n"
+        '{"name": "example_tool", "arguments": {"example_argument": "some value"}}\n</tool_call>\n\n'
+        "One<|im_end|>\n<|im_start|>model\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ PAGE = Path(__file__).with_name("families.md")
 FAMILIES = {
     "Apertus": "Apertus-8B-Instruct",
     "ByteDance Seed": "ByteDance-Seed-OSS",
+    "DeepSeek R1, distilled": "deepseek-ai-DeepSeek-R1-Distill-Llama-8B",
     "DeepSeek V3.1": "deepseek-ai-DeepSeek-V3.1",
     "DeepSeek V3.2": "deepseek-ai-DeepSeek-V3.2",
     "DeepSeek V4": "deepseek-ai-DeepSeek-V4",
@@ -28,6 +29,7 @@ FAMILIES = {
     "Hermes 3": "NousResearch-Hermes-3-Llama-3.1-8B-tool_use",
     "Kimi K2": "Kimi-K2-Instruct",
     "Laguna XS 2.1": "poolside-Laguna-XS-2.1",
+    "LFM2": "LFM2-8B-A1B",
     "LFM2.5": "LFM2.5-8B-A1B",
     "Llama 3.1": "meta-llama-Llama-3.1-8B-Instruct",
     "Llama 3.3": "meta-llama-Llama-3.3-70B-Instruct",
@@ -47,14 +49,16 @@ FAMILIES = {
 HEAD = """# Chat formats by family
 
 Read off the templates in llama.cpp's sources by `python -m tests.engine.chat.family_table`; a test compares. Tools:
-whether the template shows the model those that there are. Calls: their form, and what opens one. Ends with: what the
-template writes behind an answer, and what is known to end one besides.
+whether the template shows them to the model, or they are added to the system text. Calls: their form, and what opens
+one; "known" where the template writes none, so that the form is from `known_markup.py`. Ends with: what the template
+writes behind an answer, and what is known to end one besides.
 
 | column | tests |
 |---|---|
 | template | `test_real_templates.py`: `test_what_templates_refuse`; `test_hostile_templates.py` |
 | calls | `test_the_form_of_calls_is_read_off_the_template` |
 | calls, whole and streamed | `test_calls_come_back_as_they_were[TEMPLATE]`; any pieces: `test_form_parser.py` |
+| tools and calls, added or known | `test_template_format.py`: `test_calls_that_the_template_does_not_write[TEMPLATE]` |
 | thinking | `test_reasoning_is_opened_by_the_prompt_or_the_model`, `test_the_channels_of_gpt_oss` |
 | constraint | `test_form_constraint.py`; on a real model: `tests/real_model/test_server.py` |
 | ends with | `test_the_turn_ends_where_the_template_ends_it`; on a real model: `tests/real_model/test_answers.py` |
@@ -89,7 +93,7 @@ def row(family: str) -> str:
     cells = (
         family,
         name,
-        "shown" if shows else "–",
+        "shown" if shows else "added" if form is not None or known.forms else "–",
         _calls(form, known.forms),
         _code(thinking.opens.strip()) if thinking is not None else "–",
         ", ".join(map(_code, dict.fromkeys([*([end[0]] if end else []), *known.stops]))) or "–",
@@ -105,9 +109,11 @@ def _shown(render: object, tools: object) -> str:
 
 
 def _calls(form: CallForm | None, known: tuple[CallForm, ...]) -> str:
-    if form is None:
-        return f"{known[0].kind.value}, known" if known else "–"
-    return f"{form.kind.value}, {_code(form.opens.strip())}" if form.opens.strip() else form.kind.value
+    shown = form or next(iter(known), None)
+    if shown is None:
+        return "–"
+    parts = shown.kind.value, _code(shown.opens.strip()) if shown.opens.strip() else "", "" if form else "known"
+    return ", ".join(filter(None, parts))
 
 
 def _code(text: str) -> str:

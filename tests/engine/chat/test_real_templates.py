@@ -131,6 +131,7 @@ def test_calls_come_back_as_they_were(name, opened):
 def test_what_templates_refuse(opened):
     found = {name: opened(name).accepted for name in templates()}
     everything, no_calls = AcceptedValues(), AcceptedValues(objects=False, calls=False)
+    no_tools, nothing = replace(no_calls, listed=False), replace(no_calls, listed=False, results=False)
     llama, mistral = AcceptedValues(several=False), AcceptedValues(questions=False)
     assert {name: each for name, each in found.items() if each != everything} == {
         "meta-llama-Llama-3.1-8B-Instruct": llama,
@@ -142,15 +143,18 @@ def test_what_templates_refuse(opened):
         "CohereForAI-c4ai-command-r-plus-tool_use": AcceptedValues(undescribed=False),
         "meetkai-functionary-medium-v3.2": AcceptedValues(objects=False),
         # Without a variable of its own it renders nothing.
-        "fireworks-ai-llama-3-firefunction-v2": replace(no_calls, system=False),
-        "google-gemma-2-2b-it": replace(no_calls, system=False),
-        "HuggingFaceTB-SmolLM3-3B": no_calls,
+        "fireworks-ai-llama-3-firefunction-v2": replace(nothing, system=False),
+        "google-gemma-2-2b-it": replace(nothing, system=False),
+        "HuggingFaceTB-SmolLM3-3B": no_tools,
         "LFM2-8B-A1B": no_calls,
         "LFM2.5-Instruct": no_calls,
-        "deepseek-ai-DeepSeek-R1-Distill-Llama-8B": no_calls,
+        "deepseek-ai-DeepSeek-R1-Distill-Llama-8B": no_tools,
+        "deepseek-ai-DeepSeek-R1-Distill-Qwen-32B": AcceptedValues(listed=False),
+        "deepseek-ai-DeepSeek-V3.1": AcceptedValues(listed=False),
         "ibm-granite-granite-3.3-2B-Instruct": no_calls,
-        "llama-cpp-rwkv-world": no_calls,
-        "microsoft-Phi-3.5-mini-instruct": no_calls,
+        "llama-cpp-deepseek-r1": AcceptedValues(texts=False),
+        "llama-cpp-rwkv-world": nothing,
+        "microsoft-Phi-3.5-mini-instruct": nothing,
     }
 
 
