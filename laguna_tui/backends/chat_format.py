@@ -119,7 +119,7 @@ def _paired(messages: Sequence[Message]) -> Iterator[Message]:
         yield from late
         late.clear()
         if each.answer is not None:
-            pending = list(each.calls)
+            pending = list(each.calls or each.answer.calls)
         yield each
     yield from late
 

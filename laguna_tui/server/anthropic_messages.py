@@ -27,6 +27,7 @@ from laguna_tui.server.chat_request import (
     GenerationBody,
     Limit,
     Stops,
+    in_call_order,
     text_of,
     tool_spec,
 )
@@ -47,8 +48,10 @@ class Block(Struct):
     type: str | None = None
     text: str | None = None
     thinking: str | None = None
+    id: str | None = None
     name: str | None = None
     input: dict[str, Any] | None = None
+    tool_use_id: str | None = None
     content: Content = None
     is_error: bool | None = None
 
@@ -62,16 +65,26 @@ class AnthropicMessageParam(Struct):
     role: Literal["user", "assistant", "system"]
     content: str | list[Block]
 
-    def messages(self, place: str) -> list[Message]:
-        """Return it as a prompt has it; ApiError if it is empty. place: Of the message in the request."""
+    @property
+    def blocks(self) -> Sequence[Block]:
+        """The blocks of its content."""
+        return [Block(text=self.content)] if isinstance(self.content, str) else self.content
+
+    def messages(self, place: str, before: Sequence[Block]) -> list[Message]:
+        """Return it as a prompt has it; ApiError if it is empty.
+
+        Args:
+            place: Of the message in the request.
+            before: The blocks of the message before.
+        """
         if self.role == "assistant":
-            return [_answer([Block(text=self.content)] if isinstance(self.content, str) else self.content, place)]
+            return [_answer(self.blocks, place)]
         if isinstance(self.content, str):
             return [Message(Role(self.role), (self.content,))]
         # An answer may be empty; a question may not.
         if not self.content:
             refuse(f"{place}.content", "a string or a list of blocks")
-        return _users(self.content, Role(self.role), place)
+        return _users(self.content, Role(self.role), place, before)
 
 
 class AnthropicToolParam(Struct):
@@ -122,7 +135,10 @@ def parse(body: MessagesBody, model: SharedModel, *, counting: bool = False) -> 
     """Return the chat to answer. ApiError if something is wrong. counting: It is only counted, and needs no limit."""
     if not counting and body.max_tokens is None:
         refuse("max_tokens", "given")
-    messages = (message.messages(f"messages[{index}]") for index, message in enumerate(body.messages))
+    messages = (
+        message.messages(f"messages[{index}]", body.messages[index - 1].blocks if index else ())
+        for index, message in enumerate(body.messages)
+    )
     tools = tuple(
         tool_spec(tool.name, tool.description, tool.input_schema, tool.strict, f"tools[{index}]")
         for index, tool in enumerate(body.tools or ())
@@ -154,10 +170,13 @@ def _system(system: str | list[Block] | None) -> list[Message]:
     return [Message(Role.SYSTEM, (text,)) for text in texts if not text.startswith(_BILLING)]
 
 
-def _users(blocks: Sequence[Block], role: Role, place: str) -> list[Message]:
-    """Return results of tools and the user's text, in the order of the blocks."""
+def _users(blocks: Sequence[Block], role: Role, place: str, before: Sequence[Block]) -> list[Message]:
+    """Return results of tools and the user's text, in the order of the blocks and of the calls in the turn before."""
     messages: list[Message] = []
-    for index, block in enumerate(blocks):
+    numbered = list(enumerate([*before, *blocks], -len(before)))
+    for index, block in in_call_order(numbered, lambda sent: [sent[1].id], lambda sent: sent[1].tool_use_id):
+        if index < 0:
+            continue
         where = f"{place}.content[{index}]"
         if block.type == "tool_result":
             failed = "error: " if block.is_error else ""

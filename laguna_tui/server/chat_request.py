@@ -1,9 +1,10 @@
 """A client's request, whichever API it uses: messages, tools, and how the answer is generated."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Annotated, Any
+from operator import itemgetter
+from typing import Annotated, Any, TypeVar
 
 from msgspec import Meta, Struct
 
@@ -15,6 +16,9 @@ from laguna_tui.session.shared_model import SharedModel
 
 Stops = str | Annotated[list[str], Meta(max_length=32)] | None
 Logprobs = Annotated[int, Meta(ge=0, le=20)]
+
+
+Sent = TypeVar("Sent")
 
 
 class CallChoice(Enum):
@@ -149,6 +153,35 @@ class ContentPart(Struct):
 
 Content = str | list[ContentPart] | None
 """A message's text, or its parts."""
+
+
+def in_call_order(
+    sent: Sequence[Sent], calls: Callable[[Sent], Collection[str | None]], answered: Callable[[Sent], str | None]
+) -> list[Sent]:
+    """Return what a client sent, the results of a turn's calls in the order of the calls.
+
+    A prompt pairs them by order, and clients send them as they come.
+
+    Args:
+        sent: Messages, or parts of them.
+        calls: Returns the identifiers of the calls in one.
+        answered: Returns the identifier of the call whose result it is; None for anything else.
+    """
+    places: dict[str | None, int] = {}
+    keys: list[tuple[int, int]] = []
+    segment, after_result = 0, False
+    for each in sent:
+        if (call := answered(each)) is not None:
+            keys.append((segment, 1 + places.get(call, len(places))))
+            after_result = True
+            continue
+        segment += 1
+        keys.append((segment, 0))
+        if after_result:
+            places, after_result = {}, False
+        for made in calls(each):
+            places.setdefault(made, len(places))
+    return [each for _, each in sorted(zip(keys, sent, strict=True), key=itemgetter(0))]
 
 
 def text_of(content: Content, place: str, kinds: tuple[str, ...] = ("text",)) -> str:

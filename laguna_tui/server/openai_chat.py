@@ -11,7 +11,7 @@ from laguna_engine.llama.vocab import Vocab
 from laguna_tui.backends.base import Message
 from laguna_tui.server.api_error import ApiError
 from laguna_tui.server.chat_answer import AnswerEnded, CallPiece, ChatAnswer, Progress, ReasoningPiece, TextPiece
-from laguna_tui.server.chat_request import ChatRequest, Content, Limit, Logprobs, Stops, text_of
+from laguna_tui.server.chat_request import ChatRequest, Content, Limit, Logprobs, Stops, in_call_order, text_of
 from laguna_tui.server.openai_shared import (
     DONE,
     FINGERPRINT,
@@ -43,6 +43,7 @@ class Call(Struct):
     """A call that an assistant made."""
 
     function: CallBody
+    id: str | None = None
 
 
 class OpenAIMessageParam(Struct, kw_only=True):
@@ -51,6 +52,7 @@ class OpenAIMessageParam(Struct, kw_only=True):
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: Content | UnsetType = UNSET
     tool_calls: list[Call] | None = None
+    tool_call_id: str | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
     refusal: str | None = None
@@ -104,8 +106,9 @@ def parse(body: ChatBody, model: SharedModel) -> ChatRequest:
     if body.add_generation_prompt is (body.continue_final_message is True):
         refuse("add_generation_prompt", "true, or false together with continue_final_message")
     schema, place = schema_of(body.json_schema, body.response_format)
+    sent = list(enumerate(body.messages))
     return body.request(
-        [message.message(f"messages[{index}]") for index, message in enumerate(body.messages)],
+        [message.message(f"messages[{index}]") for index, message in in_call_order(sent, _calls, _answered)],
         replace(
             options,
             logprobs=body.top_logprobs or 0 if body.logprobs else None,
@@ -115,6 +118,14 @@ def parse(body: ChatBody, model: SharedModel) -> ChatRequest:
         schema=schema,
         schema_place=place,
     )
+
+
+def _calls(sent: tuple[int, OpenAIMessageParam]) -> list[str | None]:
+    return [each.id for each in sent[1].tool_calls or ()]
+
+
+def _answered(sent: tuple[int, OpenAIMessageParam]) -> str | None:
+    return sent[1].tool_call_id
 
 
 class ChatCompletion:

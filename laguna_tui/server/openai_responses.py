@@ -18,13 +18,14 @@ from laguna_tui.server.chat_answer import (
     TextPiece,
     TokenUsage,
 )
-from laguna_tui.server.chat_request import ChatRequest, Content, Limit, Stops, text_of
+from laguna_tui.server.chat_request import ChatRequest, Content, Limit, Stops, in_call_order, text_of
 from laguna_tui.server.openai_shared import ResponseFormat, ToolsBody, call_of, new_id, now, sse
 from laguna_tui.server.request_body import refuse
 from laguna_tui.session.shared_model import SharedModel
 
 _TEXTS = ("input_text", "output_text", "text", "summary_text", "reasoning_text", "refusal")
 _ROLES = {"system": Role.SYSTEM, "developer": Role.SYSTEM, "user": Role.USER}
+_OUTPUTS = ("function_call_output", "custom_tool_call_output")
 _ELSEWHERE = frozenset(
     {
         *("web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "computer_call"),
@@ -42,6 +43,7 @@ class Item(Struct):
     content: Content = None
     summary: Content = None
     name: str | None = None
+    call_id: str | None = None
     arguments: str | dict[str, Any] | None = None
     input: str | None = None
     output: Content = None
@@ -67,7 +69,7 @@ class Item(Struct):
                 if self.type == "custom_tool_call":
                     call = ToolCall(self.name, {"input": self.input or ""})
                 return Message(Role.ASSISTANT, answer=AssistantMessage(calls=(call,)))
-            case "function_call_output" | "custom_tool_call_output":
+            case each if each in _OUTPUTS:
                 return Message(Role.TOOL, (text_of(self.output, f"{place}.output", _TEXTS),))
             case _ if self.type not in _ELSEWHERE:
                 refuse(f"{place}.type", f"left out: this server stores nothing, and does not read '{self.type}'")
@@ -99,7 +101,8 @@ def parse(body: ResponsesBody, model: SharedModel) -> ChatRequest:
     if isinstance(body.input, str):
         messages.append(Message(Role.USER, (body.input,)))
     else:
-        items = (item.message(f"input[{index}]") for index, item in enumerate(body.input))
+        sent = in_call_order(list(enumerate(body.input)), _calls, _answered)
+        items = (item.message(f"input[{index}]") for index, item in sent)
         messages += _joined([each for each in items if each is not None])
     form = None if body.text is None else body.text.format
     return body.request(
@@ -108,6 +111,14 @@ def parse(body: ResponsesBody, model: SharedModel) -> ChatRequest:
         schema=None if form is None else form.schema_at("text.format"),
         schema_place="text.format",
     )
+
+
+def _calls(sent: tuple[int, Item]) -> list[str | None]:
+    return [] if sent[1].call_id is None else [sent[1].call_id]
+
+
+def _answered(sent: tuple[int, Item]) -> str | None:
+    return sent[1].call_id if sent[1].type in _OUTPUTS else None
 
 
 def _joined(messages: list[Message]) -> list[Message]:

@@ -259,3 +259,66 @@ def test_a_streamed_answer_without_text_has_an_empty_text(serve: Any):
     events = server.chat_events("hi")
     assert [event["choices"][0]["delta"].get("content") for event in events] == [None, "", None]
     assert server.chat("hi").body["choices"][0]["message"]["content"] == ""
+
+
+_CALLS = [("a", "Paris"), ("b", "Rome")]
+REVERSED: dict[str, dict[str, Any]] = {
+    "/v1/chat/completions": {
+        "messages": [
+            {"role": "user", "content": "hi"},
+            {
+                "role": "assistant",
+                "tool_calls": [
+                    {
+                        "id": each,
+                        "type": "function",
+                        "function": {"name": "get_weather", "arguments": f'{{"c": "{city}"}}'},
+                    }
+                    for each, city in _CALLS
+                ],
+            },
+            *({"role": "tool", "tool_call_id": each, "content": f"in {city}"} for each, city in reversed(_CALLS)),
+        ]
+    },
+    "/v1/responses": {
+        "input": [
+            {"role": "user", "content": "hi"},
+            *(
+                {"type": "function_call", "call_id": each, "name": "get_weather", "arguments": f'{{"c": "{city}"}}'}
+                for each, city in _CALLS
+            ),
+            *(
+                {"type": "function_call_output", "call_id": each, "output": f"in {city}"}
+                for each, city in reversed(_CALLS)
+            ),
+        ]
+    },
+    "/v1/messages": {
+        "max_tokens": 50,
+        "messages": [
+            {"role": "user", "content": "hi"},
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "tool_use", "id": each, "name": "get_weather", "input": {"c": city}}
+                    for each, city in _CALLS
+                ],
+            },
+            {
+                "role": "user",
+                "content": [
+                    {"type": "tool_result", "tool_use_id": each, "content": f"in {city}"}
+                    for each, city in reversed(_CALLS)
+                ],
+            },
+        ],
+    },
+}
+
+
+@pytest.mark.parametrize("path", REVERSED)
+def test_results_are_read_in_the_order_of_their_calls(serve: Any, path: str):
+    seen = list[str]()
+    server = serve(lambda each: seen.append(each.text) or "Read.")
+    assert server.post(path, **REVERSED[path]).status == 200
+    assert seen[-1].index("in Paris") < seen[-1].index("in Rome")

@@ -11,6 +11,7 @@ from laguna_tui.server.api_error import ApiError
 from laguna_tui.server.chat_prompts import TemplatePrompts, chat_prompts
 from laguna_tui.server.chat_request import AnswerOptions, CallChoice, ChatRequest
 from laguna_tui.session.shared_model import SharedModel
+from tests.answering_model import TEMPLATE
 from tests.engine.chat.fake_vocabulary import FakeVocabulary
 
 READ = ToolSpec("read", "Reads.", {"type": "object", "properties": {"path": {"type": "string"}}})
@@ -23,14 +24,18 @@ class Vocabulary(FakeVocabulary):
     longest_piece = 12
 
 
-@pytest.fixture
-def prompts():
+def prompts_of(template):
     vocabulary = Vocabulary(("<|im_start|>", END))
-    engine = SimpleNamespace(vocab=vocabulary, n_ctx=1000, info=SimpleNamespace(chat_template=""))
+    engine = SimpleNamespace(vocab=vocabulary, n_ctx=1000, info=SimpleNamespace(chat_template=template))
     drafting = EngineOptions.__dataclass_fields__  # not read here
     return chat_prompts(
         SharedModel(engine, "model", "Model", None, Sampling(), False, None, None, drafting)  # type: ignore[arg-type]
     )
+
+
+@pytest.fixture
+def prompts():
+    return prompts_of("")
 
 
 def request(*messages, **options):
@@ -85,6 +90,18 @@ def test_a_forced_call_is_begun_in_the_prompt(prompts, only, begun):
     rest = '<tool_call>\n{"name": "read", "arguments": {"path": "a"}}\n</tool_call>'.removeprefix(begun)
     parser = prompts.parser(forced, prompt)
     assert [*parser.feed(0, rest.encode()), *parser.finish()] == [CallFinished(ToolCall("read", {"path": "a"}))]
+
+
+def test_a_result_is_rendered_as_the_template_renders_results():
+    prompts = prompts_of(TEMPLATE)
+    answer = AssistantMessage("", calls=(ToolCall("read", {"path": "a"}),))
+    chat = request(
+        said(Role.USER, "Hi"), Message(Role.ASSISTANT, answer=answer), said(Role.TOOL, "text"), tools=(READ,)
+    )
+    assert prompts.text(prompts.prompt(chat)).endswith(
+        '<|im_start|>assistant\n<tool_call>\n{"name": "read", "arguments": {"path": "a"}}\n</tool_call><|im_end|>\n'
+        "<|im_start|>user\n<tool_response>\ntext\n</tool_response><|im_end|>\n<|im_start|>assistant\n<|turn_1|>"
+    )
 
 
 def test_a_turn_with_calls_is_not_continued(prompts):
