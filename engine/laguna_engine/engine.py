@@ -7,6 +7,7 @@ makes llama.cpp abort loses its engine, not the process: waiting calls raise Nat
 import threading
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -197,6 +198,18 @@ class Engine:
     def held(self) -> PoolFigures:
         """What `hold_conversations` holds. Any thread."""
         return self._pool.figures
+
+    def prepare_constraints(self) -> None:
+        """Prepare the vocabulary for constraints on the engine's thread, so that no answer has to wait for it."""
+
+        def run() -> None:
+            from laguna_engine.constrain.matcher import prepare
+
+            # What is wrong is reported when a constraint begins.
+            with suppress(Exception):
+                prepare(self.vocab)
+
+        self._thread.post(run, lost=lambda error: None)
 
     def cancel(self, *, guests: bool = False) -> None:
         """Stop the running generation within one micro-batch; a guest's only with `guests`. The cache stays valid."""

@@ -18,7 +18,7 @@ from laguna_engine.events import LoadProgress
 from laguna_tui.base.errors import UserError
 from laguna_tui.models.entry import ModelKind
 from laguna_tui.models.model_selection import ModelSelection
-from laguna_tui.session.model_options import model_identity, trace_model
+from laguna_tui.session.model_options import agent_options, model_identity, trace_model
 
 if TYPE_CHECKING:
     from laguna_engine.engine import Engine
@@ -276,6 +276,7 @@ class EngineSlot:
             from laguna_tui.session.remote_opening import open_remote
 
             return open_remote(selection, progress)
+        from laguna_tui.agent.profile import profile_of
         from laguna_tui.backends.local.backend import LocalBackend, family_of
 
         engine, opened_as = self._source.open(selection, mode, self._state, progress)
@@ -283,6 +284,10 @@ class EngineSlot:
             family = family_of(selection.entry, engine.info)
             identity = trace_model(model_identity(selection))
             backend = LocalBackend(engine, family, identity, self._source.turn)
+            profile = profile_of(selection.entry, writes_calls=backend.writes_calls)
+            constrain = agent_options(selection.settings, selection.entry).constrain
+            if profile.tools and (profile.constrains_calls if constrain is None else constrain):
+                engine.prepare_constraints()
             report = opened_as.report
             warned = replace(report, warnings=(*report.warnings, *backend.warnings))
             return backend, replace(opened_as, report=warned)

@@ -115,6 +115,16 @@ def test_a_closed_engine_says_so(tiny_model_path):
     engine.cancel()
 
 
+def test_the_vocabulary_is_prepared_for_constraints_on_the_engines_thread(tiny_model_path):
+    with Engine.open(options(tiny_model_path)) as engine:
+        engine.prepare_constraints()
+        engine.clear()
+        assert "pieces" in vars(engine.vocab)
+    closed = Engine.open(options(tiny_model_path))
+    closed.prepare_constraints()
+    closed.close()
+
+
 def test_closing_ends_a_running_generation(tiny_model_path):
     engine = Engine.open(options(tiny_model_path))
     stream = engine.generate(Request([40] * 400))

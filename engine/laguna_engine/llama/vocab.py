@@ -11,7 +11,7 @@ import ctypes
 import re
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 
@@ -27,6 +27,9 @@ _ATTR_CONTROL, _ATTR_USER_DEFINED = 1 << 3, 1 << 4
 
 _PIECE_BYTES = 256
 """Initial buffer for a piece; llama.cpp returns the required size if it is too small."""
+
+_AT_ONCE = 4096
+"""Tokens whose pieces are looked up before `close` gets a chance: a few milliseconds."""
 
 _INT32_MAX = 2**31 - 1
 
@@ -116,30 +119,35 @@ class Vocab:
         """Return the bytes of a token; for a special token, its text. RequestError outside the vocabulary."""
         known = self._pieces.get(token)
         if known is None:
-            known = self._pieces[token] = self._render(token)
+            if not 0 <= token < self.size:
+                raise RequestError(
+                    f"token {token} is outside the vocabulary of {self.size}; use the model's own tokens"
+                )
+            self._render(range(token, token + 1))
+            known = self._pieces[token]
         return known
 
-    def _render(self, token: int) -> bytes:
-        if not 0 <= token < self.size:
-            raise RequestError(f"token {token} is outside the vocabulary of {self.size}; use the model's own tokens")
-        size = _PIECE_BYTES
-        while True:
-            buffer = ctypes.create_string_buffer(size)
-            with self._in_use() as handle:
-                length: int = lib.llama_token_to_piece(handle, token, buffer, size, 0, True)
-            if length >= 0:
-                return buffer.raw[:length]
-            size = -length
+    def _render(self, tokens: Iterable[int]) -> None:
+        """Look up the pieces of tokens."""
+        size, buffer, render = _PIECE_BYTES, ctypes.create_string_buffer(_PIECE_BYTES), lib.llama_token_to_piece
+        with self._in_use() as handle:
+            for token in tokens:
+                while (length := render(handle, token, buffer, size, 0, True)) < 0:
+                    size = -length
+                    buffer = ctypes.create_string_buffer(size)
+                self._pieces[token] = ctypes.string_at(buffer, length)
 
     @cached_property
     def pieces(self) -> tuple[bytes, ...]:
         """The bytes of every token, by id; empty for special tokens. Takes 0.1 s for 100,000 tokens, once."""
-        return tuple(b"" if self.is_control(token) else self.piece(token) for token in range(self.size))
+        for first in range(0, self.size, _AT_ONCE):
+            self._render(range(first, min(first + _AT_ONCE, self.size)))
+        return tuple(b"" if self.is_control(token) else self._pieces[token] for token in range(self.size))
 
     @cached_property
     def longest_piece(self) -> int:
         """Bytes of the longest token: a text of n bytes has at least n / longest_piece tokens."""
-        return max(len(self.piece(token)) for token in range(self.size))
+        return max(map(len, self.pieces))
 
     def is_control(self, token: int) -> bool:
         """Return whether `token` is special rather than text."""

@@ -33,6 +33,16 @@ def of(kind, found):
     return [event for event in found if isinstance(event, kind)]
 
 
+@pytest.mark.parametrize(("constrain", "prepared"), [("auto", True), ("off", False)])
+def test_the_vocabulary_is_prepared_while_nothing_is_asked(shop, constrain, prepared):
+    session = scripted_session(shop, [say("Done.")], constrain=constrain)
+    with closing(session):
+        session.open(lambda progress: None)
+        engine = session.slot.engine
+        engine.clear()
+        assert ("pieces" in vars(engine.vocab)) is prepared
+
+
 WRONG_NAME = say(raw("<tool_call>reed\n<arg_key>path</arg_key>\n<arg_value>cart.py</arg_value>\n</tool_call>"))
 
 
