@@ -103,7 +103,8 @@ def nmse(found: NDArray[np.float32], expected: drafters.Array) -> float:
 def quantized(file: tiny.GgufFile, kind: Type) -> tiny.GgufFile:
     """The model with every matrix whose rows are whole blocks quantized to `kind`; experts are stacked matrices."""
     for name, array in file.tensors.items():
-        if array.ndim >= 2 and array.shape[-1] % kind.block == 0 and not name.startswith("conf_proj"):
+        is_matrix = array.ndim >= 2 and not any(part in name for part in ("conf_proj", "_norm.", "bias"))
+        if is_matrix and array.shape[-1] % kind.block == 0:
             rows, width = math.prod(array.shape[:-1]), array.shape[-1]
             data = np.empty(rows * kind.row_bytes(width), np.uint8)
             source = np.ascontiguousarray(array, np.float32)

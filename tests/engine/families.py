@@ -9,26 +9,26 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 
 from tests.engine import tiny
-from tests.engine.generic import (
-    EMBD,
-    EXPERT_FF,
-    EXPERTS,
-    EXPERTS_USED,
-    FF,
-    HEAD,
-    HEADS,
-    KV_HEADS,
-    VOCABULARY,
-    common_keys,
-)
+from tests.engine.generic import EXPERT_FF, EXPERTS, EXPERTS_USED, FF, VOCABULARY, common_keys
 
 LAYERS, N_CTX, WINDOW = 4, 2048, 32
-CONV, INNER, STATE, GROUPS, SSM_HEADS = 4, 128, 16, 2, 8
+EMBD, HEADS, KV_HEADS, HEAD = 128, 2, 1, 64
+"""Heads as wide as llama.cpp wants them to be to rotate quantized keys and values."""
+
+CONV, INNER, STATE, GROUPS, SSM_HEADS = 4, 2 * EMBD, 16, 2, 8
 
 Part = tuple[str, tuple[int, ...]]
 """A tensor's name and ggml shape."""
 
-_KEYS = common_keys(LAYERS, N_CTX)
+_KEYS = {
+    **common_keys(LAYERS, N_CTX),
+    "embedding_length": EMBD,
+    "attention.head_count": HEADS,
+    "attention.head_count_kv": KV_HEADS,
+    "attention.key_length": HEAD,
+    "attention.value_length": HEAD,
+    "rope.dimension_count": HEAD,
+}
 _EXPERT_KEYS = {
     "expert_count": EXPERTS,
     "expert_used_count": EXPERTS_USED,
@@ -173,7 +173,7 @@ _FAMILIES: Mapping[str, tuple[_Layer, Mapping[str, object]]] = {
             **_MAMBA_KEYS,
             "ssm.inner_size": STATE * SSM_HEADS,
             "full_attention_interval": 2,
-            "rope.dimension_sections": [2, 3, 3, 0],
+            "rope.dimension_sections": [8, 12, 12, 0],
         },
     ),
     "granitehybrid": (

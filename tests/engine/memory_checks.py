@@ -1,27 +1,37 @@
 """Checks that an answer depends on its tokens alone, whatever was drafted, cut, forked or saved before.
 
 Also a program, for the strict mode, which has to be chosen before anything is computed:
-`memory_checks.py FOLDER PART NAME…` prints a line for everything that is wrong, then how many answers were compared.
+`memory_checks.py NAME PART KV_TYPE FOLDER` prints a line for everything that is wrong, then how many answers were
+compared.
 """
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
+from unittest.mock import patch
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from laguna_engine.config import PLAIN, Drafting, EngineOptions, Speculation
+from laguna_engine import checkpoints
+from laguna_engine.config import PLAIN, Drafting, EngineOptions, KvType, Speculation
+from laguna_engine.draft.base import MAX_DRAFT
 from laguna_engine.engine import Engine, Request
 from laguna_engine.events import Finished, Token
+from laguna_engine.ggml.tensor import Type
 from tests.engine import families, tiny
+from tests.engine.drafting import quantized
 from tests.engine.runs import NEAR_TIE
 
 PROMPT = [40 + (11 * index) % 400 for index in range(150)]
 MESSAGES = [[tiny.EOS, *(50 + (7 * index + 13 * turn) % 380 for index in range(40))] for turn in range(4)]
 LENGTH = 24
 """Tokens of an answer."""
+
+STEPS = 40
+"""Of a random history."""
 
 
 @dataclass
@@ -59,14 +69,14 @@ class Checks:
         return found
 
     def compare(self, what: str, prompt: Sequence[int], drafting: Drafting = PLAIN, **more: object) -> list[int]:
-        """Ask the used engine and compare; returns the right answer."""
+        """Ask the used engine and compare; returns what it answered."""
         self.fresh.clear()
         expected = self.ask(self.fresh, prompt)
         found = self.ask(self.used, prompt, drafting, **more)
         self.count += 1
         if found != expected and not self._nearly(prompt, expected, found):
             self.wrong.append(f"{self.name} {what}: {found} instead of {expected}")
-        return expected
+        return found
 
     def _nearly(self, prompt: Sequence[int], expected: list[int], found: list[int]) -> bool:
         if self.exact or len(found) != len(expected):
@@ -153,37 +163,82 @@ def check_snapshots(checks: Checks) -> None:
             checks.wrong.append(f"{checks.name}: {checks.cached} of {saved} were cached after a restore")
 
 
+def check_histories(checks: Checks) -> None:
+    """Do what a session may do in any order, up to the end of the context; a failure is the same in the next run."""
+    random, used, chat = Random(checks.name), checks.used, list(PROMPT)
+    # A checkpoint wherever one may be: how long the last one took says nothing here.
+    with patch.object(checkpoints, "_SHARE", float("inf")):
+        for step in range(STEPS):
+            _do_anything(checks, random, chat)
+            if random.random() < 0.5:
+                del chat[random.choice([*range(1, len(chat)), *[len(chat)] * len(chat)]) :]
+            chat += [random.randrange(30, 400) for _ in range(random.choice((0, 1, 2, 17, 18, 40, 90)))]
+            del chat[used.n_ctx - random.choice((2, 3, 9, 18, 40)) :]
+            answer = checks.compare(f"step {step} at {len(chat)}", chat, _any_drafting(random, chat))
+            chat += answer[: random.choice((0, 1, LENGTH, LENGTH))]
+    used.hold_conversations(0)
+
+
+def _do_anything(checks: Checks, random: Random, chat: list[int]) -> None:
+    """Stop an answer, ask aside, read ahead, save and restore, or let another conversation take its turn."""
+    used, other = checks.used, [*chat[: random.randrange(len(chat))], *MESSAGES[random.randrange(4)]]
+    match random.randrange(8):
+        case 0:
+            stream = used.generate(Request(other, max_tokens=200, drafting=Drafting(length=random.randrange(20))))
+            for _ in range(random.choice((0, 0, 1, 2, 4, 9))):
+                next(stream, None)
+            used.cancel()
+            list(stream)
+        case 1:
+            checks.compare("aside", other[: used.n_ctx - 2], _any_drafting(random, chat), aside=True)
+        case 2:
+            list(used.generate(Request(other, max_tokens=0)))
+        case 3:
+            used.snapshot(checks.folder, last=True)
+            if random.random() < 0.5:
+                used.clear()
+            used.restore(checks.folder, random.choice((chat, other)))
+        case 4:
+            used.hold_conversations(random.choice((0, 64 << 20, 64 << 20)))
+
+
+def _any_drafting(random: Random, chat: list[int]) -> Drafting:
+    script = [[random.randrange(30, 400) for _ in range(random.randrange(20))] for _ in range(3)]
+    return random.choice((PLAIN, Drafting(), Drafting(length=16, files=(chat[::-1],)), Drafting(script=tuple(script))))
+
+
 CHECKS: dict[str, Callable[[Checks], None]] = {
     "drafts": check_drafts,
     "rewinds": check_rewinds,
     "cancels": check_cancels,
     "forks": check_forks,
     "snapshots": check_snapshots,
+    "histories": check_histories,
 }
 
 
-def run(name: str, speculation: Speculation, folder: Path, only: Sequence[str] = tuple(CHECKS)) -> Checks:
-    """Check one family's tiny model."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = tiny.never_ends(families.model(name)).write(folder / f"{name}.gguf")
-    options = EngineOptions(path, n_ctx=1024, n_ubatch=64, threads=1, speculation=speculation)
+def run(name: str, part: str, kv: KvType, speculation: Speculation, folder: Path) -> Checks:
+    """Run one of `CHECKS` on one family's tiny model."""
+    file, n_ctx, n_ubatch = tiny.never_ends(families.model(name)), 1024, 64
+    if part == "histories":
+        # They meet the end of the context, micro-batches hardly larger than the longest draft, and repacked weights.
+        file, n_ctx, n_ubatch = quantized(file, Type.Q4_0), 256, MAX_DRAFT + 2
+    path = file.write(folder / f"{name}.gguf")
+    options = EngineOptions(path, n_ctx, n_ubatch=n_ubatch, kv_type=kv, threads=1, speculation=speculation)
     with Engine.open(options) as used, Engine.open(options) as fresh:
-        checks = Checks(name, used, fresh, speculation is Speculation.STRICT, folder / f"{name}-{speculation.value}")
-        for part in only:
-            used.clear()
-            CHECKS[part](checks)
+        # A state that cannot go back has no strict mode.
+        exact = used.info.speculation is Speculation.STRICT
+        checks = Checks(name, used, fresh, exact, folder / "snapshots")
+        CHECKS[part](checks)
         return checks
 
 
 def main() -> None:
-    folder, part, *names = sys.argv[1:]
-    count = 0
-    for name in names:
-        checks = run(name, Speculation.STRICT, Path(folder), [part])
-        count += checks.count
-        for sentence in checks.wrong:
-            print(sentence)
-    print(count)
+    name, part, kv, folder = sys.argv[1:]
+    checks = run(name, part, KvType(kv), Speculation.STRICT, Path(folder))
+    for sentence in checks.wrong:
+        print(sentence)
+    print(checks.count)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from laguna_engine.config import Drafting, EngineOptions, Speculation
+from laguna_engine.config import Drafting, EngineOptions, KvType, Speculation
 from laguna_engine.draft.base import MAX_DRAFT
 from laguna_engine.engine import Engine, Request
 from laguna_engine.errors import ContextError
@@ -18,7 +18,12 @@ from laguna_engine.llama.trial import Memory
 from tests.engine import families, memory_checks, tiny
 from tests.engine.runs import gather, in_a_strict_process
 
-CASES = [(name, part) for part in memory_checks.CHECKS for name in families.NAMES]
+CASES = [
+    (name, part, kv)
+    for kv in (KvType.F16, KvType.Q8_0, KvType.Q4_0)
+    for part in memory_checks.CHECKS
+    for name in families.NAMES
+]
 PROMPT = memory_checks.PROMPT
 
 
@@ -31,29 +36,29 @@ def written(name: str, folder: Path) -> Path:
     return tiny.never_ends(families.model(name)).write(folder / f"{name}.gguf")
 
 
-@pytest.mark.sampled(7)
-@pytest.mark.parametrize(("name", "part"), CASES)
-def test_fast_answers_do_not_depend_on_their_history(name: str, part: str, tmp_path: Path) -> None:
-    checks = memory_checks.run(name, Speculation.FAST, tmp_path, [part])
+@pytest.mark.sampled(21)
+@pytest.mark.parametrize(("name", "part", "kv"), CASES)
+def test_fast_answers_do_not_depend_on_their_history(name: str, part: str, kv: KvType, tmp_path: Path) -> None:
+    checks = memory_checks.run(name, part, kv, Speculation.FAST, tmp_path)
     assert checks.wrong == []
     assert checks.count > 3
 
 
-@pytest.mark.sampled(19)
-@pytest.mark.parametrize(("name", "part"), CASES)
-def test_strict_answers_are_equal_token_for_token(name: str, part: str, tmp_path: Path) -> None:
+@pytest.mark.sampled(45)
+@pytest.mark.parametrize(("name", "part", "kv"), CASES)
+def test_strict_answers_are_equal_token_for_token(name: str, part: str, kv: KvType, tmp_path: Path) -> None:
     program = Path(memory_checks.__file__)
-    assert in_a_strict_process(program, str(tmp_path), part, name).splitlines()[:-1] == []
+    assert in_a_strict_process(program, name, part, kv.value, str(tmp_path)).splitlines()[:-1] == []
 
 
 @pytest.mark.parametrize(
     ("name", "memory"),
     [
-        ("lfm2", Memory(268, 0, 1100, rolls_back=True)),
-        ("qwen35", Memory(280, 0, 21068, rolls_back=True)),
-        ("granitehybrid", Memory(268, 0, 21068, rolls_back=False)),
-        ("gemma4", Memory(268, 268, 0, rolls_back=False)),
-        ("mistral3", Memory(524, 0, 0, rolls_back=False)),
+        ("lfm2", Memory(524, 0, 2124, rolls_back=True)),
+        ("qwen35", Memory(536, 0, 21068, rolls_back=True)),
+        ("granitehybrid", Memory(524, 0, 40524, rolls_back=False)),
+        ("gemma4", Memory(524, 524, 0, rolls_back=False)),
+        ("mistral3", Memory(1036, 0, 0, rolls_back=False)),
     ],
 )
 def test_the_trial_measures_what_the_memory_takes(name: str, memory: Memory, folder: Path) -> None:
