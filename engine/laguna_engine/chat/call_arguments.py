@@ -4,9 +4,11 @@ Laguna writes strings verbatim and everything else as JSON, so only the schema d
 number. Only the top level is checked: unknown names, required names, and the type of each value.
 """
 
+import ast
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 
 from laguna_engine.chat.messages import ToolSpec
 
@@ -63,6 +65,42 @@ def parse_arguments(spec: ToolSpec, given: Iterable[tuple[str, str]]) -> dict[st
     if problems:
         raise BadArguments("; ".join(problems))
     return arguments
+
+
+def raw_arguments(spec: ToolSpec, given: Mapping[str, object] | Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Yield the arguments of a call as `parse_arguments` takes them: strings verbatim and all else as JSON.
+
+    Args:
+        spec: the tool called.
+        given: values by name, or pairs of name and raw value, in which no type is certain.
+    """
+    known = _mapping(spec.parameters.get("properties"))
+    typed = isinstance(given, Mapping)
+    for key, value in given.items() if isinstance(given, Mapping) else given:
+        types = _types(known.get(key))
+        if value is None and types and "null" not in types:
+            # As good as not given; for a text it would become the word.
+            continue
+        if not isinstance(value, str) or (typed and not types):
+            raw = json.dumps(value, ensure_ascii=False)
+        else:
+            raw = _json_of_python(value) if types and "string" not in types else value
+        yield _whole_characters(key), _whole_characters(raw)
+
+
+def _whole_characters(text: str) -> str:
+    """Join the halves of characters that escapes may spell, and replace those without another half."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _json_of_python(written: str) -> str:
+    """Return as JSON what some templates write as Python does; all else as it is."""
+    try:
+        json.loads(written)
+    except (ValueError, RecursionError):
+        with suppress(ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+            return json.dumps(ast.literal_eval(written), ensure_ascii=False)
+    return written
 
 
 def _types(schema: object) -> tuple[str, ...]:

@@ -7,7 +7,8 @@ import ast
 import json
 import re
 import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import dropwhile
 
@@ -117,7 +118,8 @@ def skipped(marks: Marks, text: str, at: int) -> int | None:
             at = start + len(mark)
         elif mark.startswith(text[start:]):
             raise Incomplete
-        else:
+        elif mark != "[":
+            # A single call may stand without the list.
             return None
     return at
 
@@ -141,8 +143,13 @@ def _read_json(shape: Shape, text: str, at: int) -> WrittenCall:
     form = shape.form
     value, end = _value(text, at, shape.tags)
     name = value.get(form.keys[0])
-    # Some models write the key of another family.
+    # Some models write the key of another family, the object as text, or nothing where there are no arguments.
     arguments = next((value[key] for key in (form.keys[1], "arguments", "parameters") if key in value), None)
+    if isinstance(arguments, str):
+        with suppress(ValueError, RecursionError):
+            arguments = json.loads(arguments, strict=False)
+    elif arguments is None and shape.opens:
+        arguments = {}
     if not isinstance(name, str) or not isinstance(arguments, dict):
         raise Wrong(f"The tool call is not valid JSON (it needs `{form.keys[0]}`, and an object as `{form.keys[1]}`)")
     return WrittenCall(name, arguments, end)
@@ -155,7 +162,7 @@ def _value(text: str, at: int, tags: Sequence[str]) -> tuple[Mapping[str, object
         raise Incomplete
     if text[start] != "{":
         raise Wrong("The tool call is not valid JSON (it is no object)")
-    closed = _close_of_object(text, start)
+    closed = _close(text, start, _JSON_STRUCTURE)
     if closed is None and not any(tag in _STRING.sub("", text[start:]) for tag in tags):
         raise Incomplete
     try:
@@ -166,15 +173,18 @@ def _value(text: str, at: int, tags: Sequence[str]) -> tuple[Mapping[str, object
 
 
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)', re.DOTALL)
-_STRUCTURE = re.compile(rf"{_STRING.pattern}|[{{}}\[\]]", re.DOTALL)
+_JSON_STRUCTURE = re.compile(rf"{_STRING.pattern}|[{{}}\[\]]", re.DOTALL)
+_PYTHON_STRUCTURE = re.compile(
+    rf"{_STRING.pattern}|{_STRING.pattern.replace(chr(34), chr(39))}|[{{}}\[\]()]", re.DOTALL
+)
 
 
-def _close_of_object(text: str, start: int) -> int | None:
+def _close(text: str, start: int, structure: re.Pattern[str]) -> int | None:
     """Return where the bracket that opens at `start` is closed; None if it is not yet."""
     depth = 0
-    for found in _STRUCTURE.finditer(text, start):
-        if found[0][0] != '"':
-            depth += 1 if found[0] in "{[" else -1
+    for found in structure.finditer(text, start):
+        if found[0][0] not in "'\"":
+            depth += 1 if found[0] in "{[(" else -1
         if not depth:
             return found.end()
     return None
@@ -195,7 +205,16 @@ def _read_named(shape: Shape, text: str, at: int) -> WrittenCall:
     return WrittenCall(found[1], value, end)
 
 
-_QUOTED = re.compile(rf"{re.escape(QUOTE)}(.*?){re.escape(QUOTE)}|([\w.\-]+)(?=\s*:)|\bNone\b|[{{}}\[\]]", re.DOTALL)
+_QUOTED = re.compile(
+    rf"""
+    {re.escape(QUOTE)} (?P<text>.*?) (?P<closes>{re.escape(QUOTE)} | \Z)
+    | {_STRING.pattern}
+    | (?P<key>[\w.\-]+) (?=\s*:)
+    | \bNone\b
+    | [{{}}\[\]]
+    """,
+    re.DOTALL | re.VERBOSE,
+)
 
 
 def _read_quoted(text: str, at: int) -> WrittenCall:
@@ -209,72 +228,111 @@ def _read_quoted(text: str, at: int) -> WrittenCall:
     for each in _QUOTED.finditer(text, brace):
         parts.append(text[place : each.start()])
         place = each.end()
-        if each[1] is None and each[2] is None:
-            parts.append(each[0] if each[0] != "None" else "null")
+        if each["closes"] is not None:
+            parts.append(json.dumps(each["text"]))
+        elif each["key"] is not None:
+            parts.append(json.dumps(each["key"]))
+        else:
+            parts.append("null" if each[0] == "None" else each[0])
             depth += (each[0] in "{[") - (each[0] in "}]")
             if not depth:
                 break
-        else:
-            parts.append(json.dumps(each[1] if each[1] is not None else each[2]))
-    if depth or text.count(QUOTE, at, place) % 2:
+    if depth:
         raise Incomplete
     try:
-        return WrittenCall(found[1], json.loads("".join(parts)), place)
+        return WrittenCall(found[1], json.loads("".join(parts), strict=False), place)
     except (ValueError, RecursionError) as error:
         raise Wrong(f"The tool call's arguments cannot be read ({error})") from error
 
 
+_NOT_PYTHON = "The tool call is not written as NAME(key=value, …)"
+_PYTHON_NAME = re.compile(r"\s*([\w.\-]+)\(")
+_NEXT_PYTHON = re.compile(rf"\s*,{_PYTHON_NAME.pattern}")
+_PYTHON_KEY = re.compile(r"\s*([\w.\-]+)\s*=\s*")
+_PYTHON_VALUE_ENDS = re.compile(rf"(?=\s*(?:,{_PYTHON_KEY.pattern}|\Z))")
+
+
 def _read_python(shape: Shape, text: str, at: int, *, last: bool) -> WrittenCall:
     """Read `N(K=V, …)`: as Python, or with strings that are not escaped, as some templates write them."""
-    found = re.compile(r"\s*([\w.\-]+)\(").match(text, at)
+    found = _PYTHON_NAME.match(text, at)
     if found is None:
         if re.fullmatch(r"\s*[\w.\-]*", text[at:]):
             raise Incomplete
-        raise Wrong("The tool call is not written as NAME(key=value, …)")
+        raise Wrong(_NOT_PYTHON)
+    end = _close(text, found.end() - 1, _PYTHON_STRUCTURE)
+    if end is not None:
+        arguments = _python_arguments(text[found.end() : end - 1], _literal)
+        if arguments is not None and _ends_python(shape, text, end, last=last):
+            return WrittenCall(found[1], arguments, end)
+    elif not last and shape.tags and not any(tag in text for tag in shape.tags):
+        raise Incomplete
+    # The end of a string is uncertain in it, so that the call's own end has to be there.
+    for bracket in re.compile(r"\)").finditer(text, found.end()):
+        if _ends_unescaped(shape, text, bracket.end(), last=last):
+            arguments = _python_arguments(text[found.end() : bracket.start()], _unescaped)
+            if arguments is not None:
+                return WrittenCall(found[1], arguments, bracket.end())
+    if end is None or not any(tag in text for tag in shape.tags):
+        raise Incomplete
+    raise Wrong(_NOT_PYTHON)
+
+
+def _ends_python(shape: Shape, text: str, at: int, *, last: bool) -> bool:
+    """Return whether a call that is closed by a bracket before this place ends there."""
+    after = _blank(text, at)
+    if after == len(text) and not last:
+        raise Incomplete
     behind = [*shape.call_closes[:1], *[mark for mark in shape.next_opens if mark], "]"]
-    place = found.end() - 1
-    while (place := text.find(")", place + 1)) >= 0:
-        after = _blank(text, place + 1)
-        if not text.startswith(tuple(behind), after) and not (last and after == len(text)):
-            continue
-        arguments = _python_arguments(text[found.end() : place])
-        if arguments is not None:
-            return WrittenCall(found[1], arguments, place + 1)
-    raise Incomplete
+    return after == len(text) or text.startswith(tuple(behind), after)
 
 
-def _python_arguments(text: str) -> Mapping[str, object] | None:
-    """Return the values of `K=V, …`; None if this is not all of them."""
-    try:
-        call = ast.parse(f"f({text})", mode="eval").body
-        if isinstance(call, ast.Call) and not call.args:
-            return {str(each.arg): ast.literal_eval(each.value) for each in call.keywords}
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
-        pass
+def _ends_unescaped(shape: Shape, text: str, at: int, *, last: bool) -> bool:
+    """Return the same for a call whose strings are not escaped: another call follows, or the tag behind all calls."""
+    after = _blank(text, at)
+    after = _blank(text, after + 1) if text.startswith("]", after) else after
+    if after == len(text):
+        return last
+    return text.startswith(tuple(shape.tags) or ("",), after) or _NEXT_PYTHON.match(text, at) is not None
+
+
+def _python_arguments(text: str, read: Callable[[str], object]) -> Mapping[str, object] | None:
+    """Return the values of `K=V, …`; None if this is not all of them. read: Raises ValueError for what is no value."""
     given: dict[str, object] = {}
     at = 0
-    for found in re.finditer(r"(?:^|,)\s*(\w+)=", text):
-        if found.start() < at:
-            continue
-        value = _unescaped(text, found.end())
-        if value is None:
-            return None
-        given[found[1]], at = value
-    return given if at == len(text.rstrip()) else None
-
-
-def _unescaped(text: str, at: int) -> tuple[object, int] | None:
-    """Return the value at a place, and where it ends: before another key or the end."""
-    for found in re.finditer(r"(?=,\s*\w+=|\s*$)", text[at:]):
-        written = text[at : at + found.start()]
-        if len(written) > 1 and written[0] in "'\"" and written[-1] == written[0]:
-            return written[1:-1], at + found.start()
-        for read in (json.loads, ast.literal_eval):
+    while found := _PYTHON_KEY.match(text, at):
+        for end in _PYTHON_VALUE_ENDS.finditer(text, found.end()):
             try:
-                return read(written), at + found.start()
-            except (ValueError, SyntaxError, RecursionError, MemoryError):
+                given[found[1]] = read(text[found.end() : end.start()])
+            except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
                 continue
-    return None
+            at = _blank(text, end.start())
+            break
+        else:
+            return None
+        if at == len(text):
+            return given
+        at += 1
+    return given if not text[at:].strip() else None
+
+
+class _JsonWords(ast.NodeTransformer):
+    """Replaces the words that JSON has and Python has not."""
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        words = {"true": True, "false": False, "null": None}
+        return ast.Constant(words[node.id]) if node.id in words else node
+
+
+def _literal(written: str) -> object:
+    """Return the value of a literal of Python or JSON."""
+    return ast.literal_eval(_JsonWords().visit(ast.parse(written, mode="eval")))
+
+
+def _unescaped(written: str) -> object:
+    """Return the value of a literal in which texts are not escaped."""
+    if len(written) > 1 and written[0] in "'\"" and written[-1] == written[0]:
+        return written[1:-1]
+    return _literal(written)
 
 
 def _read_tagged(shape: Shape, text: str, at: int) -> WrittenCall:

@@ -3,29 +3,29 @@
 Unlike Laguna's parser this one sees text only: the tags of other families are ordinary text in some vocabularies and
 special tokens in others. A call counts if it names an offered tool and its opening begins a line, and stays text
 otherwise: one in a sentence or a code block is an example. It is reported when it is complete. Blanks between tags may
-differ from the template's.
+differ from the template's. A call in a thought counts only if the turn ends with it and the thought was never closed.
 """
 
-import ast
 import codecs
-import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from laguna_engine.chat.call_arguments import TOO_DEEP, BadArguments, parse_arguments, too_deep
+from laguna_engine.chat.call_arguments import TOO_DEEP, BadArguments, parse_arguments, raw_arguments, too_deep
 from laguna_engine.chat.call_form import CallForm
 from laguna_engine.chat.call_reader import PYTHON_TAG, Incomplete, Marks, Shape, WrittenCall, Wrong, read_call, skipped
 from laguna_engine.chat.known_markup import ThinkTags
 from laguna_engine.chat.messages import CallFinished, Malformed, ParserEvent, Reasoning, Text, ToolCall, ToolSpec
 
 MAX_CALL_CHARS = 1 << 22
+_MOST_CALLS = 16
+"""Calls at the end of a thought that are read."""
 
 _UNFINISHED = "The tool call was not finished and did not run; make the whole call again."
 _TOO_LONG = "The tool call is too long and did not run; make a shorter one."
 
 
 _MAY_END = re.compile(r"[]})>]")
-"""Every call ends with one of these, so that what is held is read again only then."""
+"""Every call ends with one of these, so that pending text is read again only then."""
 
 
 class FormParser:
@@ -64,10 +64,11 @@ class FormParser:
         self._thinking, self._reasoning = thinking, in_reasoning and thinking is not None
         self._dropped, self._special = dropped, special
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-        self._held = self._line = ""
+        self._pending = self._line = ""
+        self._reasoned: list[str] = []
         self._begun = self._in_call = False
         # The form of the call before, while nothing but its closing, or another call, has followed.
-        self._after: Shape | None = None
+        self._last_form: Shape | None = None
 
     def feed(self, token: int, piece: bytes, /) -> list[ParserEvent]:
         """Return the events of a token."""
@@ -78,135 +79,150 @@ class FormParser:
         return list(self.take(self._decoder.decode(piece)))
 
     def finish(self) -> list[ParserEvent]:
-        """End of the generation: the text that was held back, and an open call as malformed."""
+        """Return the rest at the end of the generation: pending text, and an open call as malformed."""
         events = list(self.take(self._decoder.decode(b"", final=True), last=True))
-        rest, self._held = self._held, ""
-        return [*events, *self._said(rest)]
+        rest, self._pending = self._pending, ""
+        events += self._emit(rest)
+        reasoning, self._reasoned = "".join(self._reasoned), []
+        return [*events, *(self._calls_at_end(reasoning) if self._reasoning else ())]
+
+    def _calls_at_end(self, text: str) -> Sequence[ParserEvent]:
+        """Return the calls with which reasoning ends that was never closed."""
+        openings = "|".join(re.escape(trigger) for trigger in self._openings if trigger)
+        starts = [found.start() for found in re.finditer(openings, text)] if openings else []
+        for start in starts[-_MOST_CALLS:]:
+            parser = FormParser(
+                tuple(self._tools.values()), [shape.form for shape in self._forms], special=self._special
+            )
+            parser._line = text[:start].rpartition("\n")[2]
+            events = list(parser.take(text[start:], last=True))
+            if events and all(isinstance(event, CallFinished) for event in events):
+                return events
+        return ()
 
     def take(self, text: str, *, last: bool = False) -> Iterator[ParserEvent]:
         """Yield the events that are certain after more text."""
-        self._held += text
-        if self._in_call and not last and not _MAY_END.search(text) and len(self._held) <= MAX_CALL_CHARS:
+        self._pending += text
+        if self._in_call and not last and not _MAY_END.search(text) and len(self._pending) <= MAX_CALL_CHARS:
             return
-        while self._held:
-            before = self._held, self._reasoning, self._in_call, self._after
-            yield from self._step(last=last)
-            if (self._held, self._reasoning, self._in_call, self._after) == before:
+        while self._pending:
+            before = self._pending, self._reasoning, self._in_call, self._last_form
+            yield from self._parse_some(last=last)
+            if (self._pending, self._reasoning, self._in_call, self._last_form) == before:
                 return
 
-    def _step(self, *, last: bool) -> Iterator[ParserEvent]:
+    def _parse_some(self, *, last: bool) -> Iterator[ParserEvent]:
         if self._in_call:
-            yield from self._call(last=last)
+            yield from self._parse_call(last=last)
         elif self._reasoning:
             assert self._thinking is not None
-            yield from self._thought(self._thinking.closes, last=last)
-        elif self._after is not None:
-            self._behind_call(self._after, last=last)
+            yield from self._parse_reasoning(self._thinking.closes, last=last)
+        elif self._last_form is not None:
+            self._parse_after_call(self._last_form, last=last)
         else:
-            yield from self._prose(last=last)
+            yield from self._parse_text(last=last)
 
-    def _thought(self, tag: str, *, last: bool) -> Iterator[ParserEvent]:
+    def _parse_reasoning(self, tag: str, *, last: bool) -> Iterator[ParserEvent]:
         """Yield reasoning up to the tag that ends it."""
-        at = self._held.find(tag)
+        at = self._pending.find(tag)
         if at >= 0:
-            yield from self._said(self._held[:at].rstrip())
-            self._held, self._reasoning, self._begun = self._held[at + len(tag) :], False, False
+            yield from self._emit(self._pending[:at].rstrip())
+            self._pending, self._reasoning, self._begun = self._pending[at + len(tag) :], False, False
             self._line = ""
             return
-        certain = self._held[: len(self._held) - _partial(self._held, tag)].rstrip()
-        yield from self._certain(0 if last else len(self._held) - len(certain))
+        certain = self._pending[: len(self._pending) - _partial(self._pending, tag)].rstrip()
+        yield from self._emit_all_but(0 if last else len(self._pending) - len(certain))
 
-    def _prose(self, *, last: bool) -> Iterator[ParserEvent]:
+    def _parse_text(self, *, last: bool) -> Iterator[ParserEvent]:
         """Yield text up to where reasoning or a call begins or may begin."""
         if not self._begun and any(not shape.opens for shape in self._forms):
             # Calls without an opening are whole turns.
-            start = self._held.lstrip()
+            start = self._pending.lstrip()
             if not last and (not start or PYTHON_TAG.startswith(start)):
                 return
             if start.startswith(("{", PYTHON_TAG)):
-                self._held, self._in_call = start, True
+                self._pending, self._in_call = start, True
                 return
         marks = [shape.trigger for shape in self._forms if shape.opens]
         marks += [*self._dropped, *([self._thinking.opens] if self._thinking is not None else [])]
-        found = min(((at, -len(mark), mark) for mark in marks if (at := self._held.find(mark)) >= 0), default=None)
-        keep = 0 if last else max([_partial(self._held, mark) for mark in marks], default=0)
+        found = min(((at, -len(mark), mark) for mark in marks if (at := self._pending.find(mark)) >= 0), default=None)
+        keep = 0 if last else max([_partial(self._pending, mark) for mark in marks], default=0)
         longer = found is not None and any(
-            mark.startswith(self._held[found[0] :]) for mark in marks if mark != found[2]
+            mark.startswith(self._pending[found[0] :]) for mark in marks if mark != found[2]
         )
-        if not last and not self._begun and not self._held[: len(self._held) - keep].strip() and found is None:
+        if not last and not self._begun and not self._pending[: len(self._pending) - keep].strip() and found is None:
             return
         if found is None or (longer and not last):
-            yield from self._certain(keep if found is None else len(self._held) - found[0])
+            yield from self._emit_all_but(keep if found is None else len(self._pending) - found[0])
             return
         at, _, mark = found
-        before, behind = self._held[:at], self._held[at:]
-        yield from self._said(before if before.strip() or self._begun or mark not in self._openings else "")
+        before, behind = self._pending[:at], self._pending[at:]
+        yield from self._emit(before if before.strip() or self._begun or mark not in self._openings else "")
         if self._thinking is not None and mark == self._thinking.opens:
-            self._held, self._reasoning, self._begun = behind[len(mark) :], True, False
+            self._pending, self._reasoning, self._begun = behind[len(mark) :], True, False
+            self._reasoned.clear()
         elif mark in self._openings and (mark in self._special or not self._line.strip()):
-            self._held, self._in_call = behind, True
+            self._pending, self._in_call = behind, True
         elif mark in self._openings:
-            yield from self._said(mark[:1])
-            self._held = behind[1:]
+            self._pending = behind
+            yield from self._emit_first()
         else:
-            self._held = behind[len(mark) :]
+            self._pending = behind[len(mark) :]
 
     @property
     def _openings(self) -> list[str]:
         return [shape.trigger for shape in self._forms]
 
-    def _behind_call(self, shape: Shape, *, last: bool) -> None:
+    def _parse_after_call(self, shape: Shape, *, last: bool) -> None:
         """Drop what closes a call, and see whether another one follows at once."""
         # Llama separates calls, if it makes several, by semicolons.
-        self._held = self._held.lstrip(None if shape.opens else "; \r\n")
-        if not self._held:
+        self._pending = self._pending.lstrip(None if shape.opens else "; \r\n")
+        if not self._pending:
             return
         try:
-            if skipped(shape.next_opens, self._held, 0) is not None and shape.continues(self._held):
+            if skipped(shape.next_opens, self._pending, 0) is not None and shape.continues(self._pending):
                 self._in_call = True
                 return
         except Incomplete:
             if not last:
                 return
-        closing = next((mark for mark in shape.closing if self._held.startswith(mark)), None)
+        closing = next((mark for mark in shape.closing if self._pending.startswith(mark)), None)
         if closing is not None:
-            self._held = self._held[len(closing) :]
-        elif last or not any(mark.startswith(self._held) for mark in shape.closing):
-            self._after = None
+            self._pending = self._pending[len(closing) :]
+        elif last or not any(mark.startswith(self._pending) for mark in shape.closing):
+            self._last_form = None
 
-    def _call(self, *, last: bool) -> Iterator[ParserEvent]:
-        """Yield the call at the start of what is held, once it is complete."""
+    def _parse_call(self, *, last: bool) -> Iterator[ParserEvent]:
+        """Yield the call at the start of the pending text, once it is complete."""
         try:
             shape, written = self._read_call(last=last)
         except Incomplete:
             return
         except Wrong as error:
-            yield from self._wrong(error, last=last)
+            yield from self._parse_malformed(error, last=last)
             return
         self._in_call = False
         if shape is None or written is None:
-            # It names nothing that was offered, so it is an example in the answer.
-            self._after = None
-            yield from self._said(self._held[:1])
-            self._held = self._held[1:]
+            # It names no tool that was offered, so it is an example in the answer.
+            yield from self._emit_first()
             return
-        raw, self._held = self._held[: written.end], self._held[written.end :]
-        self._begun, self._line, self._after = False, "", shape
+        raw, self._pending = self._pending[: written.end], self._pending[written.end :]
+        self._begun, self._line, self._last_form = False, "", shape
         yield self._finished(written, raw)
 
     def _read_call(self, *, last: bool) -> tuple[Shape | None, WrittenCall | None]:
-        """Return the call of an offered tool at the start of what is held, and its form; None for none.
+        """Return the call of an offered tool at the start of the pending text, and its form; None for none.
 
         Raises:
             Incomplete: it may become one.
             Wrong: it begins as one and cannot become one.
         """
-        whole = last or len(self._held) > MAX_CALL_CHARS
+        whole = last or len(self._pending) > MAX_CALL_CHARS
         wrong: Wrong | None = None
-        for shape, opens in self._expected():
+        for shape, opens in self._possible_forms():
             try:
-                start = skipped(opens, self._held, 0)
-                found = None if start is None else read_call(shape, self._held, start, last=last)
+                start = skipped(opens, self._pending, 0)
+                found = None if start is None else read_call(shape, self._pending, start, last=last)
                 if found is not None and found.name in self._tools:
                     return shape, found
             except Incomplete:
@@ -219,49 +235,55 @@ class FormParser:
             raise wrong
         return None, None
 
-    def _expected(self) -> Iterator[tuple[Shape, Marks]]:
+    def _possible_forms(self) -> Iterator[tuple[Shape, Marks]]:
         """Yield the forms that a call may have here, with what opens it."""
-        if self._after is not None:
-            yield self._after, self._after.next_opens
-        yield from ((shape, shape.opens) for shape in self._forms if shape.opens or self._after is None)
+        if self._last_form is not None:
+            yield self._last_form, self._last_form.next_opens
+        yield from ((shape, shape.opens) for shape in self._forms if shape.opens or self._last_form is None)
 
-    def _wrong(self, error: Wrong, *, last: bool) -> Iterator[ParserEvent]:
-        """Yield what is no complete call: up to the tag that closes it, once that has come."""
+    def _parse_malformed(self, error: Wrong, *, last: bool) -> Iterator[ParserEvent]:
+        """Yield an incomplete call as malformed: up to the tag that closes it, once that has come."""
         problem, shape = error.args
-        ends = [at + len(tag) for tag in shape.tags if (at := self._held.find(tag, 1)) >= 0]
-        if not ends and not last and len(self._held) <= MAX_CALL_CHARS:
+        ends = [at + len(tag) for tag in shape.tags if (at := self._pending.find(tag, 1)) >= 0]
+        if not ends and not last and len(self._pending) <= MAX_CALL_CHARS:
             return
-        end = min(ends, default=len(self._held))
+        end = min(ends, default=len(self._pending))
         self._in_call = False
-        if any(name in self._held[:end] for name in self._tools):
-            raw, self._held = self._held[:end], self._held[end:]
-            self._after, self._begun, self._line = shape, False, ""
+        if any(name in self._pending[:end] for name in self._tools):
+            raw, self._pending = self._pending[:end], self._pending[end:]
+            self._last_form, self._begun, self._line = shape, False, ""
             yield Malformed(raw, problem)
         else:
-            self._after = None
-            yield from self._said(self._held[:1])
-            self._held = self._held[1:]
+            yield from self._emit_first()
 
     def _finished(self, written: WrittenCall, raw: str) -> CallFinished | Malformed:
         spec = self._tools[written.name]
         if isinstance(written.arguments, Mapping) and too_deep(written.arguments):
             return Malformed(raw, TOO_DEEP.format(name=written.name))
         try:
-            return CallFinished(ToolCall(written.name, parse_arguments(spec, _as_written(spec, written.arguments))))
+            return CallFinished(ToolCall(written.name, parse_arguments(spec, raw_arguments(spec, written.arguments))))
         except BadArguments as bad:
             return Malformed(raw, f"{bad}.")
 
-    def _certain(self, keep: int) -> Iterator[ParserEvent]:
-        """Yield what is held but for this many characters."""
-        cut = len(self._held) - keep
-        said, self._held = self._held[:cut], self._held[cut:]
-        yield from self._said(said)
+    def _emit_first(self) -> Iterator[ParserEvent]:
+        """Yield the first character of the pending text, which is not the beginning of a call."""
+        self._last_form = None
+        text, self._pending = self._pending[:1], self._pending[1:]
+        yield from self._emit(text)
 
-    def _said(self, text: str) -> Iterator[ParserEvent]:
+    def _emit_all_but(self, keep: int) -> Iterator[ParserEvent]:
+        """Yield the pending text except its last `keep` characters."""
+        cut = len(self._pending) - keep
+        text, self._pending = self._pending[:cut], self._pending[cut:]
+        yield from self._emit(text)
+
+    def _emit(self, text: str) -> Iterator[ParserEvent]:
         if not self._begun:
             text = text.lstrip("\r\n")
         if text:
             self._begun = True
+            if self._reasoning:
+                self._reasoned.append(text)
             _, line_break, line = text.rpartition("\n")
             self._line = line if line_break else self._line + line
             yield Reasoning(text) if self._reasoning else Text(text)
@@ -270,28 +292,3 @@ class FormParser:
 def _partial(text: str, mark: str) -> int:
     """Return the length of the longest end of `text` with which `mark` begins."""
     return next((size for size in range(min(len(mark) - 1, len(text)), 0, -1) if text.endswith(mark[:size])), 0)
-
-
-def _as_written(spec: ToolSpec, given: Mapping[str, object] | Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Yield arguments with strings verbatim and all else as JSON."""
-    properties = spec.parameters.get("properties")
-    for key, each in given.items() if isinstance(given, Mapping) else given:
-        schema = properties.get(key) if isinstance(properties, Mapping) else None
-        if not isinstance(each, str):
-            yield key, json.dumps(each, ensure_ascii=False)
-        elif isinstance(schema, Mapping) and schema.get("type") not in (None, "string"):
-            yield key, _of_python(each)
-        else:
-            yield key, each
-
-
-def _of_python(written: str) -> str:
-    """Return as JSON what some templates write as Python does; all else as it is."""
-    try:
-        json.loads(written)
-    except (ValueError, RecursionError):
-        try:
-            return json.dumps(ast.literal_eval(written), ensure_ascii=False)
-        except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-            pass
-    return written

@@ -23,6 +23,7 @@ CODER = CallForm(
 LLAMA = CallForm(FormKind.JSON, "", "<|eot_id|>", keys=("name", "parameters"))
 PYTHON = CallForm(FormKind.PYTHON, "<|tool_call_start|>[", "]<|tool_call_end|><|im_end|>\n", ", ")
 GEMMA = CallForm(FormKind.QUOTED, "<|tool_call>call:", "<tool_call|>", "<tool_call|><|tool_call>call:")
+GRANITE = CallForm(FormKind.JSON, "<|tool_call|>[", "]", ", ")
 HERMES_CALL = '<tool_call>\n{"name": "read", "arguments": {"path": "a.py"}}\n</tool_call>'
 GPT_OSS = known_markup("<|channel|>analysis")
 
@@ -76,6 +77,23 @@ def call(**arguments):
             [call(path="it's (\n", where={"a": True})],
         ),
         (
+            PYTHON,
+            """<|tool_call_start|>[read(path="f(\\"a\\"), g(\\"b\\")]", where=null, first=1)]<|tool_call_end|>""",
+            [call(path='f("a"), g("b")]', first=1)],
+        ),
+        (PYTHON, "<|tool_call_start|>read(path='a')<|tool_call_end|>", [call(path="a")]),
+        (HERMES, HERMES_CALL.replace('{"path": "a.py"}', "null"), [call()]),
+        (HERMES, HERMES_CALL.replace(', "arguments": {"path": "a.py"}', ""), [call()]),
+        (HERMES, HERMES_CALL.replace('{"path": "a.py"}', r'"{\"path\": \"a.py\"}"'), [call(path="a.py")]),
+        (HERMES, HERMES_CALL.replace("a.py", r"\ud83d\ude42 \ud800"), [call(path="🙂 �")]),
+        (HERMES, HERMES_CALL.replace('"a.py"', "null"), [call()]),
+        (GRANITE, '<|tool_call|>{"name": "read", "arguments": {"path": "a"}}', [call(path="a")]),
+        (
+            GRANITE,
+            '<|tool_call|>[{"name": "read", "arguments": {}}, {"name": "read", "arguments": {"first": 1}}]',
+            [call(), call(first=1)],
+        ),
+        (
             GEMMA,
             '<|tool_call>call:read{path:<|"|>a: "{"<|"|>,first:2}<tool_call|>',
             [call(path='a: "{"', first=2)],
@@ -84,6 +102,12 @@ def call(**arguments):
 )
 def test_calls_are_found_in_pieces_of_any_size(form, text, expected, size):
     assert parsed(text, form, size=size) == expected
+
+
+def test_a_text_that_looks_like_a_number_stays_text_where_no_type_is_given():
+    tool = ToolSpec("read", "", {"type": "object", "properties": {"path": {}}})
+    parser = FormParser((tool,), (HERMES,))
+    assert [*parser.feed(0, HERMES_CALL.replace("a.py", "12").encode()), *parser.finish()] == [call(path="12")]
 
 
 @pytest.mark.parametrize("size", [1, 4, 10**6])
@@ -144,6 +168,26 @@ def test_reasoning_is_opened_by_the_prompt_or_the_model(size):
     whole = f"<think>\n{call_in_thought}\n</think>\n\nYes."
     assert parsed(whole, HERMES, size=size, thinking=THINK) == expected
     assert parsed(whole.removeprefix("<think>\n"), HERMES, size=size, thinking=THINK, in_reasoning=True) == expected
+
+
+@pytest.mark.parametrize("size", [1, 10**6])
+@pytest.mark.parametrize(
+    ("text", "calls"),
+    [
+        (f"Hm.\n{HERMES_CALL}\n{HERMES_CALL}", 2),
+        (f"Hm.\n{HERMES_CALL}\nOr not.", 0),
+        (f"Hm, I write {HERMES_CALL}", 0),
+        (f"Hm.\n{HERMES_CALL.replace('read', 'elsewhere')}", 0),
+    ],
+)
+def test_calls_count_at_the_end_of_reasoning_that_was_never_closed(text, calls, size):
+    thinking = ThinkTags("<think>", "</think>")
+    assert parsed(text, HERMES, thinking=thinking, in_reasoning=True, size=size) == [
+        Reasoning(text),
+        *[call(path="a.py")] * calls,
+    ]
+    closed = parsed(f"{text}</think>", HERMES, thinking=thinking, in_reasoning=True, size=size)
+    assert closed == [Reasoning(text)]
 
 
 @pytest.mark.parametrize("size", [1, 10**6])
