@@ -85,6 +85,8 @@ class TemplateRenderer:
         # No vocabulary has tokens of more characters on average, blanks aside.
         self._most = 64 * n_ctx
         self._plain: OrderedDict[str, tuple[int, ...]] = OrderedDict()
+        # What stands between a special token and the model's own text: nothing, or a line such as its name.
+        self._openings = [""]
 
     def pieces(
         self,
@@ -97,7 +99,7 @@ class TemplateRenderer:
         """Return a conversation as special tokens and the texts between them, each with its tokens.
 
         Args:
-            values: what the template reads.
+            values: what the template reads; how the model's turn opens is learned from `add_generation_prompt`.
             written: the model's own tokens in the order in which they stand in the conversation.
             day: when the conversation began.
             attempt: do not give the template up if it fails.
@@ -108,12 +110,18 @@ class TemplateRenderer:
         own = self._own_tokens(written)
         found: list[tuple[str, Sequence[int]]] = []
         render = partial(self.template.attempt if attempt else self.template.render, day=day)
-        for text, token in self._split(values, render):
+        split = list(self._split(values, render))
+        if values.get("add_generation_prompt") and split[-1][0] not in self._openings:
+            self._openings.append(split[-1][0])
+        for text, token in split:
             if token is not None:
                 found.append((text, (token,)))
             elif text:
-                known = own.get(text)
-                found.append((text, known.popleft() if known else self._tokenized(text)))
+                opening = next((each for each in self._openings if own.get(_after(each, text))), None)
+                if opening is None:
+                    found.append((text, self._tokenized(text)))
+                else:
+                    found.append((text, (*self._tokenized(opening), *own[_after(opening, text)].popleft())))
         return found
 
     def _split(
@@ -175,3 +183,8 @@ class TemplateRenderer:
         else:
             self._plain.move_to_end(text)
         return tokens
+
+
+def _after(opening: str, text: str) -> str:
+    """Return what follows an opening; empty if `text` begins otherwise."""
+    return text[len(opening) :] if text.startswith(opening) else ""

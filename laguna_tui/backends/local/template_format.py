@@ -66,7 +66,7 @@ class TemplateFormat:
         self._constraints = AnswerConstraints(self.turn)
         self._vocabulary = vocabulary
         self.stop_tokens = self._stop_tokens() | vocabulary.eog
-        self._newest: list[tuple[Prompt, bool, list[tuple[str, Sequence[int]]]]] = []
+        self._newest: list[tuple[str, Prompt, bool, list[tuple[str, Sequence[int]]]]] = []
 
     @property
     def warning(self) -> str:
@@ -122,8 +122,8 @@ class TemplateFormat:
 
     def opening_after(self, prompt: Prompt) -> list[int]:
         """Return the tokens that open the model's turn."""
-        opened = self._pieces(prompt, opened=True)[len(self._closed(prompt)) :]
-        return [token for _, tokens in opened for token in tokens]
+        closed = sum(len(tokens) for _, tokens in self._closed(prompt))
+        return [token for _, tokens in self._pieces(prompt, opened=True) for token in tokens][closed:]
 
     def parser_after(self, prompt: Prompt) -> FormParser:
         """Return a parser of the model's turn after a prompt."""
@@ -192,12 +192,22 @@ class TemplateFormat:
 
     def _closed(self, prompt: Prompt) -> list[tuple[str, Sequence[int]]]:
         """Return a conversation as the rendering with an open turn has it, without that turn."""
+        source = self._template.source
+        opened = self._pieces(prompt, opened=True)
         if any(each.role is Role.USER for each in prompt.messages):
-            renderings = self._pieces(prompt, opened=False), self._pieces(prompt, opened=True)
+            other = self._pieces(prompt, opened=False)
         else:
             # Many templates refuse a conversation without a question.
-            renderings = self._pieces(prompt, opened=True), self._pieces(_asked(prompt, "2"), opened=True)
-        return [one for one, other in takewhile(lambda pair: pair[0] == pair[1], zip(*renderings, strict=False))]
+            other = self._pieces(_asked(prompt, "2"), opened=True)
+        if source != self._template.source:
+            # It was given up meanwhile; ChatML writes both.
+            return self._closed(prompt)
+        shared = [one for one, _ in takewhile(lambda pair: pair[0] == pair[1], zip(opened, other, strict=False))]
+        for (_, tokens), (_, others) in list(zip(opened, other, strict=False))[len(shared) : len(shared) + 1]:
+            # Of a format without special tokens all is one text, which goes on.
+            same = [one for one, _ in takewhile(lambda pair: pair[0] == pair[1], zip(tokens, others, strict=False))]
+            shared.append((b"".join(map(self._piece, same)).decode("utf-8", "replace"), same))
+        return shared
 
     def _read_form(self) -> CallForm | None:
         if not self._accepted.calls:
@@ -221,8 +231,8 @@ class TemplateFormat:
     def _pieces(self, prompt: Prompt, *, opened: bool) -> list[tuple[str, Sequence[int]]]:
         if not any(each.role is Role.USER for each in prompt.messages):
             prompt = _asked(prompt, "1")
-        for known, was_opened, pieces in self._newest:
-            if was_opened == opened and known == prompt:
+        for source, known, was_opened, pieces in self._newest:
+            if source == self._template.source and was_opened == opened and known == prompt:
                 return pieces
         written = [
             each.trace.tokens for each in prompt.messages if each.trace is not None and each.trace.model == self._model
@@ -233,7 +243,7 @@ class TemplateFormat:
         except TemplateFailed:
             # What it refuses of this conversation it may accept as text.
             pieces = render(self._values(prompt, opened=opened, plain=True))
-        self._newest = [*self._newest[-2:], (prompt, opened, pieces)]
+        self._newest = [*self._newest[-2:], (self._template.source, prompt, opened, pieces)]
         return pieces
 
     def _values(self, prompt: Prompt, *, opened: bool, plain: bool = False) -> dict[str, object]:

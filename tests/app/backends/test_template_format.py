@@ -127,18 +127,45 @@ def test_a_conversation_that_grows_keeps_its_beginning():
         messages += [Message(Role.ASSISTANT, answer=AssistantMessage(f"Answer {number}")), user(f"More {number}")]
 
 
-def test_the_tokens_that_the_model_generated_are_used_again():
-    # "Two" is four tokens here, as no tokenizer would have it.
-    vocabulary = FakeVocabulary((*SPECIALS, "Tw"))
-    form = TemplateFormat(vocabulary, QWEN, 4096, "model")
+class Words(FakeVocabulary):
+    """With a token for "Two", which is what a tokenizer makes of it."""
+
+    TWO = 1000
+
+    def tokenize(self, text, *, special):
+        found = []
+        for part in re.split("(Two)", text):
+            found += [self.TWO] if part == "Two" else super().tokenize(part, special=special)
+        return found
+
+    def piece(self, token):
+        return b"Two" if token == self.TWO else super().piece(token)
+
+
+@pytest.mark.parametrize(
+    "template", [QWEN, QWEN.replace("{{ m.role }}\n", "{{ m.role }}<eos>")], ids=["behind an opening", "alone"]
+)
+def test_the_tokens_that_the_model_generated_are_used_again(template):
+    """Whether its text stands alone between special tokens, or behind how its turn opens."""
+    vocabulary = Words(SPECIALS)
     generated = (*b"Two", vocabulary.ids["<|im_end|>"])
-    mine = Message(Role.ASSISTANT, answer=AssistantMessage("Two"), trace=Trace("model", generated))
-    others = Message(Role.ASSISTANT, answer=AssistantMessage("Two"), trace=Trace("another", generated))
-    for message in (mine, others):
-        tokens = [
-            token for parts in form.render(Prompt("", (), (user("One"), message))) for part in parts for token in part
-        ]
-        assert bytes(token for token in tokens if token < 256).count(b"Two") == 1
+    for model, again in (("model", True), ("another", False)):
+        form = TemplateFormat(vocabulary, template, 4096, "model")
+        answer = Message(Role.ASSISTANT, answer=AssistantMessage("Two"), trace=Trace(model, generated))
+        *_, parts = form.render(Prompt("", (), (user("One"), answer)))
+        tokens = [token for part in parts for token in part]
+        assert (b"Two" in bytes(token for token in tokens if token < 256), Words.TWO in tokens) == (again, not again)
+
+
+def test_a_format_without_special_tokens_keeps_what_was_written():
+    form = TemplateFormat(FakeVocabulary(()), "", 4096, "model")
+    asked = Prompt("Be brief.", (), (user("One"), Message(Role.ASSISTANT, answer=AssistantMessage("Two"))))
+    tokens = [token for parts in form.render(asked) for part in parts for token in part]
+    assert bytes(tokens).decode() == (
+        "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nOne<|im_end|>\n"
+        "<|im_start|>assistant\nTwo<|im_end|>\n"
+    )
+    assert bytes(form.opening_after(asked)).decode() == "<|im_start|>assistant\n"
 
 
 def test_calls_are_read_and_thoughts_are_told_apart():
