@@ -56,22 +56,8 @@ the TUI:
 """
 
 from tests.scripted_model.model import scripted_file, scripted_session
-from tests.scripted_model.script import (
-    OVER,
-    Call,
-    Hold,
-    Lines,
-    Raw,
-    Script,
-    Seen,
-    Think,
-    Turn,
-    call,
-    hold,
-    raw,
-    say,
-    think,
-)
+from tests.scripted_model.script import OVER, Lines, Script, Seen
+from tests.scripted_model.turns import Call, Hold, Raw, Think, Turn, call, hold, raw, say, think
 
 __all__ = [
     "OVER",

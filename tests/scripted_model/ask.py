@@ -1,7 +1,7 @@
 """The app's command line with a scripted model: `python -m tests.scripted_model.ask SCRIPT ARGUMENT…`.
 
 SCRIPT is a Python file, or a module of the tests as `package.module:NAME`; its `SCRIPT` (or NAME) is a `Script` or the
-lines of one. The arguments are those of `laguna-tui`, without a model.
+lines of one, and its `FAMILY`, if it has one, the model's: a name of `FAMILIES` in `speech.py`. The arguments are those of `laguna-tui`, without a model.
 """
 
 import importlib
@@ -22,14 +22,19 @@ def main(argv: Sequence[str]) -> int:
     """Run the command; returns its exit code."""
     where, *arguments = argv
     with tempfile.TemporaryDirectory() as home:
-        return run(_script(where), arguments, Path(home))
+        script, family = _script(where)
+        return run(script, arguments, Path(home), family=family)
 
 
 def run(
-    script: Script | Lines, arguments: Sequence[str], home: Path, program: Callable[[Sequence[str]], int] = cli.main
+    script: Script | Lines,
+    arguments: Sequence[str],
+    home: Path,
+    program: Callable[[Sequence[str]], int] = cli.main,
+    family: str = "",
 ) -> int:
     """Run a command of a program in this process with a model that follows the script, its file in `home`."""
-    path = scripted_file(home / "scripted.gguf", script)
+    path = scripted_file(home / "scripted.gguf", script, family=family)
     # A script may say wrong calls.
     constrain = [] if "--constrain" in arguments else ["--constrain", "off"]
     return program([*arguments, "--model", str(path), "--scorer", "none", *constrain])
@@ -40,11 +45,10 @@ def command(script: Path | str, *arguments: str) -> list[str]:
     return [sys.executable, "-m", "tests.scripted_model.ask", str(script), *arguments]
 
 
-def _script(where: str) -> Script | Lines:
+def _script(where: str) -> tuple[Script | Lines, str]:
     module, colon, name = where.rpartition(":")
-    if colon:
-        return getattr(importlib.import_module(module), name)
-    return runpy.run_path(where)["SCRIPT"]
+    found = vars(importlib.import_module(module)) if colon else runpy.run_path(where)
+    return found[name if colon else "SCRIPT"], found.get("FAMILY", "")
 
 
 if __name__ == "__main__":

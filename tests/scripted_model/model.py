@@ -32,9 +32,11 @@ from laguna_tui.base.settings import Settings
 from laguna_tui.session.engine_slot import EngineSource
 from laguna_tui.session.session import Session
 from laguna_tui.session.values import SessionOptions
-from tests.engine import tiny
+from tests.engine import families, generic, tiny
+from tests.engine.chat.real_templates import templates
 from tests.scripted_model.script import Lines, Prompter, Script
-from tests.scripted_model.vocabulary import SIZE, add_tokenizer
+from tests.scripted_model.speech import FAMILIES, FamilySpeech, LagunaSpeech
+from tests.scripted_model.vocabulary import SIZE, add_tokenizer, vocabulary
 
 SHAPE = tiny.Shape(
     n_layer=2, n_embd=32, head=8, full_heads=1, sliding_heads=2, kv_heads=1, n_ff=32, experts=2, experts_used=1,
@@ -49,6 +51,9 @@ so at temperature 1 nothing but a mask overrules the script."""
 _scripts: dict[Path, Script] = {}
 """The script of each model file, by its absolute path. Engines of other files work as ever."""
 
+_families: dict[Path, str] = {}
+"""The family of each that is no Laguna."""
+
 
 @cache
 def _file_bytes(shape: tiny.Shape) -> bytes:
@@ -60,9 +65,33 @@ def _file_bytes(shape: tiny.Shape) -> bytes:
     return file.to_bytes()
 
 
-def scripted_file(path: Path, script: Script | Lines, shape: tiny.Shape = SHAPE) -> Path:
-    """Write a model file that follows the script in every engine of this process."""
-    path.write_bytes(_file_bytes(shape))
+@cache
+def _family_bytes(name: str) -> bytes:
+    family = FAMILIES[name]
+    known = family.architecture in families.NAMES
+    file = families.model(family.architecture) if known else generic.model(family.architecture)
+    file.set("general.name", name)
+    file.set(f"{family.architecture}.context_length", SHAPE.n_ctx)
+    file.set(f"{family.architecture}.vocab_size", SIZE)
+    tokens = vocabulary(family.control, family.defined)
+    tiny.put_tokenizer(file, *tokens)
+    unwanted = ("eot_token_id", "unknown_token_id", "padding_token_id", "scores")
+    file.remove(*{f"tokenizer.ggml.{each}" for each in unwanted} & file.metadata.keys())
+    file.set("tokenizer.ggml.bos_token_id", 0).set("tokenizer.ggml.eos_token_id", 1)
+    file.set("tokenizer.ggml.add_bos_token", family.adds_begin)
+    file.set("tokenizer.chat_template", templates()[family.template])
+    random = np.random.default_rng(1)
+    for tensor in ("token_embd.weight", "output.weight"):
+        if tensor in file.tensors:
+            width = file.tensors[tensor].shape[1]
+            file.tensors[tensor] = (random.standard_normal((SIZE, width)) / np.sqrt(width)).astype(np.float16)
+    return file.to_bytes()
+
+
+def scripted_file(path: Path, script: Script | Lines, shape: tiny.Shape = SHAPE, family: str = "") -> Path:
+    """Write a model file that follows the script in every engine of this process. family: of `FAMILIES`, or Laguna."""
+    path.write_bytes(_family_bytes(family) if family else _file_bytes(shape))
+    _families[path.absolute()] = family
     _scripts[path.absolute()] = script if isinstance(script, Script) else Script(script)
     return path
 
@@ -79,6 +108,7 @@ def scripted_session(
     wait_s: float = 2.0,
     shape: tiny.Shape = SHAPE,
     source: EngineSource | None = None,
+    family: str = "",
     **changes: Any,
 ) -> Session:
     """A session of the app about `folder` with a model that follows the script; not open yet.
@@ -94,12 +124,13 @@ def scripted_session(
         wait_s: seconds that a message waits for the folder's index.
         shape: dimensions of the model.
         source: an engine that sessions use one after another, each with its script; None for one of its own.
+        family: whose template and calls the model has, of `FAMILIES`; Laguna's by default.
         changes: single settings, such as `context=8192`, `thinking=False`, `temperature=0.0`, `draft_length=4`. Tool
             calls are not constrained by default, as a script may say wrong ones.
     """
     if source is None:
         home = Path(tempfile.mkdtemp(prefix="scripted-model-"))
-        path = scripted_file(home / "scripted.gguf", script, shape)
+        path = scripted_file(home / "scripted.gguf", script, shape, family)
     else:
         path = _shared_file(shape)
         _scripts[path] = script if isinstance(script, Script) else Script(script)
@@ -190,7 +221,10 @@ class ScriptedSequence(TokenSequence):
         script = _scripts.get(self.model.header.path.absolute())
         if script is not None:
             if self._prompter is None or self._prompter.script is not script:
-                self._prompter = Prompter(script, self.model.vocab)
+                family = _families[self.model.header.path.absolute()]
+                vocab = self.model.vocab
+                speech = FamilySpeech(vocab, FAMILIES[family]) if family else LagunaSpeech(vocab)
+                self._prompter = Prompter(script, vocab, speech)
             self._prompter.begin(prompt)
         return super().rewind(prompt, at_most)
 

@@ -13,88 +13,11 @@ from array import array
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import groupby
 
-from laguna_engine.chat.encoding import Content, Markup, SafeEncoder, unescape
-from laguna_engine.chat.template import to_json
-from laguna_engine.gguf.laguna import END_OF_TURN
+from laguna_engine.chat.encoding import Content, Markup, unescape
 from laguna_engine.llama.vocab import Vocab
-
-
-@dataclass(frozen=True)
-class Think:
-    """Reasoning; left out where the session does not think."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class Call:
-    """A tool call in the model's own format."""
-
-    name: str
-    arguments: Mapping[str, object]
-
-
-@dataclass(frozen=True)
-class Raw:
-    """Text whose markers (`<tool_call>`, `</think>`) become special tokens: what a model writes wrongly."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class Hold:
-    """The model says no more until the event is set, or it is cancelled.
-
-    A draft that reaches over it waits as a whole: text that repeats itself needs `speculation="off"`.
-    """
-
-    event: threading.Event
-
-
-Part = str | Think | Call | Raw | Hold
-
-
-@dataclass(frozen=True)
-class Turn:
-    """All that the model says in one generation.
-
-    Attributes:
-        parts: reasoning first, then text and calls in any order.
-        instead: what it continues with, once, when the sampler refuses a token of the script; by default with the next
-            token of the script.
-        end: what ends the turn; empty continues with arbitrary tokens.
-    """
-
-    parts: tuple[Part, ...]
-    instead: str | None = None
-    end: str = END_OF_TURN
-
-
-def say(*parts: Part, instead: str | None = None, end: str = END_OF_TURN) -> Turn:
-    """A turn of these parts; a string is text."""
-    return Turn(parts, instead, end)
-
-
-def think(text: str) -> Think:
-    """Reasoning, at the beginning of a turn."""
-    return Think(text)
-
-
-def call(name: str, **arguments: object) -> Call:
-    """A tool call; strings are written as they are, other values as JSON."""
-    return Call(name, arguments)
-
-
-def raw(text: str) -> Raw:
-    """Text with markers in it."""
-    return Raw(text)
-
-
-def hold(event: threading.Event) -> Hold:
-    """A wait for an event, between other parts of a turn."""
-    return Hold(event)
+from tests.scripted_model.speech import Speech
+from tests.scripted_model.turns import Part, Turn
 
 
 _USER = re.compile(r"<user>\n?(.*?)\n?</user>", re.DOTALL)
@@ -245,18 +168,15 @@ class Prompter:
         start: where the open turn's own tokens begin in the prompt; None if it opens none, as a prefill ahead.
     """
 
-    def __init__(self, script: Script, vocab: Vocab) -> None:
+    def __init__(self, script: Script, vocab: Vocab, speech: Speech) -> None:
         self.script = script
-        self._vocab = vocab
+        self._vocab, self._speech = vocab, speech
         self._pieces: dict[int, bytes] = {}
-        self._encoder = SafeEncoder(vocab)
         self._openings: dict[bytes, Opening] = {}
         self._newest: Opening | None = None
         self._prompt: list[int] = []
         self._open: Opening | None = None
         self.start: int | None = None
-        self._opens, self._closes = (self._id(text) for text in ("<assistant>", END_OF_TURN))
-        self._thinks, self._answers = (self._id(text) for text in ("<think>", "</think>"))
 
     @property
     def length(self) -> int:
@@ -267,7 +187,7 @@ class Prompter:
         """A request with this prompt begins, which may already hold a part of the open turn."""
         self._prompt = list(prompt)
         self._open = None
-        self.start = self._opening_of(self._prompt)
+        self.start = self._speech.opening_of(self._prompt)
 
     def following(self, said: list[int]) -> int | None:
         """The token that the script says after `said`, the tokens from `start` on; None where it says nothing."""
@@ -291,20 +211,6 @@ class Prompter:
         while held is not None and not held.wait(_PUBLISHED_S) and not cancelled():
             pass
 
-    def _id(self, marker: str) -> int:
-        token = self._encoder.id_of(marker)
-        assert token is not None, f"the vocabulary has no {marker}"
-        return token
-
-    def _opening_of(self, prompt: list[int]) -> int | None:
-        """Where the open turn's own tokens begin, behind `<think>` or `</think>`; None if no turn is open."""
-        at = _last(prompt, self._opens)
-        if at is None or self._closes in prompt[at:]:
-            return None
-        heads = (index for index, token in enumerate(prompt[at:], at) if token in (self._thinks, self._answers))
-        head = next(heads, None)
-        return None if head is None else head + 1
-
     def _opened(self, prompt: list[int]) -> Opening:
         key = _digest(prompt)
         if key in self._openings:
@@ -313,49 +219,39 @@ class Prompter:
         seen = self._seen(prompt)
         again = newest is not None and not newest.finished and not self._is_said(newest, prompt)
         turn = newest.turn if again and newest is not None else self.script.write(seen)
-        opening = Opening(key, len(prompt), turn, *self._encoded(_markup(turn, thinking=seen.thinking)))
+        opening = Opening(key, len(prompt), turn, *self._speech.encoded(self._speech.written(turn, prompt)))
         self._newest = self._openings[key] = opening
         return opening
-
-    def _encoded(self, parts: Sequence[Markup | Content | Hold]) -> tuple[list[int], dict[int, threading.Event]]:
-        tokens: list[int] = []
-        holds: dict[int, threading.Event] = {}
-        for held, group in groupby(parts, lambda part: isinstance(part, Hold)):
-            if held:
-                holds |= {len(tokens): part.event for part in group if isinstance(part, Hold)}
-            else:
-                tokens += self._encoder.encode([part for part in group if not isinstance(part, Hold)])
-        return tokens, holds
 
     def _is_said(self, newest: Opening, prompt: list[int]) -> bool:
         """Whether a turn that was broken off is the last one of this prompt, with at least one token of it."""
         if len(prompt) > newest.length and _digest(prompt[: newest.length]) == newest.key:
             return prompt[newest.length] == newest.tokens[0]
-        closed = _last(prompt, self._closes)
-        opened = None if closed is None else _last(prompt[:closed], self._opens)
-        start = None if opened is None else self._opening_of(prompt[:closed])
+        ended = self._speech.last_turn(prompt)
         few = newest.tokens[:_RECOGNISED]
-        return start is not None and prompt[start : start + len(few)] == few
+        return ended is not None and prompt[ended[0] : ended[0] + len(few)] == few
 
     def _replanned(self, said: list[int], planned: list[int], at: int) -> list[int]:
         """The script's tokens after `said`, whose token `at` is not the planned one."""
         assert self._open is not None
-        if said[at] == self._answers and self._answers in planned[at:]:
+        answers = self._speech.answers
+        if said[at] == answers and answers in planned[at:]:
             # Reasoning that was ended from outside.
-            return said[: at + 1] + planned[planned.index(self._answers, at) + 1 :]
+            return said[: at + 1] + planned[planned.index(answers, at) + 1 :]
         turn = self._open.turn
         if turn.instead is not None:
-            rest = self._encoder.encode([Content(turn.instead), *([Markup(turn.end)] if turn.end else [])])
+            end = self._speech.end if turn.end is None else turn.end
+            rest = self._speech.tokens([Content(turn.instead), *([Markup(end)] if end else [])])
             if planned[-len(rest) :] != rest:
                 return said[: at + 1] + rest
         return said[: at + 1] + planned[at + 1 :]
 
     def _seen(self, prompt: list[int]) -> Seen:
-        closed = _last(prompt, self._closes)
+        ended = self._speech.last_turn(prompt)
         for token in set(prompt) - self._pieces.keys():
             self._pieces[token] = self._vocab.piece(token)
-        start = 0 if closed is None else closed + 1
-        return Seen(array("i", prompt), start, prompt[-1] == self._thinks, self._pieces)
+        start = 0 if ended is None else ended[1] + 1
+        return Seen(array("i", prompt), start, self._speech.thinks(prompt), self._pieces)
 
 
 _PUBLISHED_S = 0.01
@@ -365,48 +261,11 @@ _RECOGNISED = 4
 """Tokens by which a turn that was broken off is recognised in a conversation that was rendered again."""
 
 
-def _markup(turn: Turn, *, thinking: bool) -> list[Markup | Content | Hold]:
-    """A turn as the model writes it behind `<think>` or `</think>`."""
-    last = max((at for at, part in enumerate(turn.parts, 1) if isinstance(part, Think)), default=0)
-    parts: list[Markup | Content | Hold] = []
-    if thinking:
-        for part in turn.parts[:last]:
-            if isinstance(part, Think):
-                parts += [Markup("\n"), Content(part.text)]
-            elif isinstance(part, Hold):
-                parts.append(part)
-        parts.append(Markup("\n</think>" if last else "</think>"))
-    for part in turn.parts[last:]:
-        match part:
-            case str():
-                parts += [Markup("\n"), Content(part)]
-            case Raw(text):
-                parts += [Markup("\n"), Markup(text)]
-            case Call(name, arguments):
-                parts += [Markup("\n<tool_call>"), Content(name), Markup("\n"), *_arguments(arguments)]
-                parts.append(Markup("</tool_call>"))
-            case Hold():
-                parts.append(part)
-    return [*parts, Markup("\n"), Markup(turn.end)]
-
-
-def _arguments(arguments: Mapping[str, object]) -> list[Markup | Content]:
-    parts: list[Markup | Content] = []
-    for key, value in arguments.items():
-        parts += [Markup("<arg_key>"), Content(key), Markup("</arg_key>\n<arg_value>")]
-        parts += [Content(value if isinstance(value, str) else to_json(value)), Markup("</arg_value>\n")]
-    return parts
-
-
 def _common(left: Sequence[int], right: Sequence[int]) -> int:
     """Length of the common prefix."""
     if left == right[: len(left)]:
         return len(left)
     return next((at for at, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right)))
-
-
-def _last(tokens: Sequence[int], wanted: int) -> int | None:
-    return next((at for at in range(len(tokens) - 1, -1, -1) if tokens[at] == wanted), None)
 
 
 def _digest(tokens: Sequence[int]) -> bytes:

@@ -7,6 +7,7 @@ They stay as they are when the text changes.
 import heapq
 import re
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -27,13 +28,17 @@ SIZE = 8183
 """Tokens."""
 
 
-def vocabulary() -> tuple[list[str], list[int], tuple[str, ...]]:
-    """Texts, types and merges of all tokens."""
-    specials = tiny.special_texts()
+def vocabulary(
+    control: Sequence[str] = (), defined: Sequence[str] = ()
+) -> tuple[list[str], list[int], tuple[str, ...]]:
+    """Texts, types and merges of all tokens; Laguna's special ones, unless others are given."""
+    specials = [*(control or tiny.special_texts()), *defined]
     texts = [*specials, *dict.fromkeys([*tiny.byte_characters(), *(merge.replace(" ", "") for merge in _merges())])]
-    types = [tiny.CONTROL] * len(specials) + [tiny.NORMAL] * (len(texts) - len(specials))
-    assert len(texts) == SIZE
-    return texts, types, _merges()
+    kinds = [tiny.CONTROL] * (len(specials) - len(defined)) + [tiny.USER_DEFINED] * len(defined)
+    types = kinds + [tiny.NORMAL] * (len(texts) - len(specials))
+    unused = SIZE - len(texts)
+    assert unused == 0 or control
+    return [*texts, *(f"[UNUSED_{index}]" for index in range(unused))], [*types, *[tiny.UNUSED] * unused], _merges()
 
 
 def add_tokenizer(file: tiny.GgufFile) -> None:
