@@ -41,6 +41,9 @@ is in the prompt, else it is said again. Where a mask refuses a token of the scr
 reasoning is ended from outside it continues with what the script says after it. `say(..., instead=...)` gives
 other words for that.
 
+`scripted_session(..., family="Qwen3.5")` is a model of another family, with its real chat template; its turns are
+written as such models write them. `FAMILIES` in `speech.py` has those that there are.
+
 What is real: the file, its weights (two layers of the `laguna` architecture, full and sliding attention, experts), the
 vocabulary, llama.cpp, the KV cache and its checkpoints, drafts and their verification, the sampler, the detokenizer,
 the parser, tools. What is not: the logit of one token of each row is raised by 100 inside llama.cpp's graph, where the

@@ -1,7 +1,8 @@
 """The app's command line with a scripted model: `python -m tests.scripted_model.ask SCRIPT ARGUMENT…`.
 
 SCRIPT is a Python file, or a module of the tests as `package.module:NAME`; its `SCRIPT` (or NAME) is a `Script` or the
-lines of one, and its `FAMILY`, if it has one, the model's: a name of `FAMILIES` in `speech.py`. The arguments are those of `laguna-tui`, without a model.
+lines of one, and its `FAMILY`, if it has one, the model's: a name of `FAMILIES` in `speech.py`. The arguments are those
+of `laguna-tui`, without a model.
 """
 
 import importlib

@@ -19,7 +19,6 @@ from laguna_engine.llama.vocab import Vocab
 from tests.scripted_model.speech import Speech
 from tests.scripted_model.turns import Part, Turn
 
-
 _USER = re.compile(r"<user>\n?(.*?)\n?</user>", re.DOTALL)
 _RESPONSE = re.compile(r"<tool_response>\n?(.*?)\n?</tool_response>", re.DOTALL)
 

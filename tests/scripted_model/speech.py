@@ -149,7 +149,7 @@ class Family:
     Attributes:
         template: the name of its template among those of llama.cpp's tests.
         architecture: of the tiny model that plays it.
-        control: its special tokens; the first begins a text, if conversations begin with one, the second ends an answer.
+        control: its special tokens; the first begins a conversation, the second ends an answer.
         defined: tokens that are ordinary text by their type and markup by their use.
         opens: finds the end of what opens a turn, in a prompt whose special tokens alone have brackets.
         closes: finds what ends a turn.
@@ -353,7 +353,8 @@ FAMILIES: Mapping[str, Family] = {
     ),
     "LFM2.5": Family(
         "LFM2.5-8B-A1B", "lfm2moe",
-        ("<|startoftext|>", "<|im_end|>", "<|im_start|>", "<|tool_call_start|>", "<|tool_call_end|>", "<think>", "</think>"),
+        ("<|startoftext|>", "<|im_end|>", "<|im_start|>", "<|tool_call_start|>", "<|tool_call_end|>", "<think>",
+         "</think>"),
         _CHATML_OPENS, r"<\|im_end\|>", _python, think=("<think>", "</think>"), unasked=True, adds_begin=True,
     ),
     "Ministral 3": Family(
@@ -365,7 +366,8 @@ FAMILIES: Mapping[str, Family] = {
     ),
     "gpt-oss": Family(
         "openai-gpt-oss-120b", "gpt-oss",
-        ("<|startoftext|>", "<|return|>", "<|start|>", "<|end|>", "<|message|>", "<|channel|>", "<|constrain|>", "<|call|>"),
+        ("<|startoftext|>", "<|return|>", "<|start|>", "<|end|>", "<|message|>", "<|channel|>", "<|constrain|>",
+         "<|call|>"),
         r"<\|start\|>(?!assistant)[^<]*(?:<\|channel\|>commentary)?<\|message\|>[^<]*<\|end\|><\|start\|>assistant",
         r"<\|return\|>|<\|call\|>|<\|start\|>(?!assistant)", _harmony,
         think=("<|channel|>analysis<|message|>", "<|end|><|start|>assistant"), unasked=True,
@@ -400,7 +402,8 @@ FAMILIES: Mapping[str, Family] = {
     "DeepSeek V3.2": Family(
         "deepseek-ai-DeepSeek-V3.2", "llama",
         ("<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>", "<｜User｜>", "<｜Assistant｜>"),
-        r"(?:<｜Assistant｜>|\(/function_results>\n\n)(?:<think>(?:</think>)?|</think>)", r"<｜end▁of▁sentence｜>", _dsml,
+        r"(?:<｜Assistant｜>|\(/function_results>\n\n)(?:<think>(?:</think>)?|</think>)",
+        r"<｜end▁of▁sentence｜>", _dsml,
         ("<think>", "</think>", "｜DSML｜"), ("<think>", "</think>"), adds_begin=True,
     ),
 }  # fmt: skip

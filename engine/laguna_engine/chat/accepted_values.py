@@ -48,6 +48,10 @@ class AcceptedValues:
             messages: in OpenAI's form, with arguments as JSON.
             form: how the model writes calls where the template does not; None for a model that only chats.
         """
+        # Of a turn that was stopped while the model thought nothing is left; some templates refuse an empty one.
+        messages = [
+            each for each in messages if each["role"] != "assistant" or each.get("content") or each.get("tool_calls")
+        ]
         given = [self._message(each, form) for each in (messages if self.several else _one_by_one(messages))]
         if given and given[0]["role"] == "system" and not self.system:
             given[0] = {**given[0], "role": "user"}

@@ -30,6 +30,11 @@ TOO_DEEP = (
 _QUOTE_CHARS = 60  # characters of a wrong value quoted back to the model: enough to recognise it
 
 
+def no_such_tool(name: str, tools: Iterable[str]) -> str:
+    """Return what the model reads about a call of a tool that it was not offered; without a full stop."""
+    return f"There is no tool {quoted(name)}; the tools are {', '.join(f'`{each}`' for each in tools) or 'none'}"
+
+
 class BadArguments(ValueError):
     """The arguments do not match the schema; the message is written for the model."""
 

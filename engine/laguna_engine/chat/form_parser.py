@@ -1,16 +1,24 @@
 """Parses the turn of a model whose calls have a form that was read off its template (`call_form`).
 
 Unlike Laguna's parser this one sees text only: the tags of other families are ordinary text in some vocabularies and
-special tokens in others. A call counts if it names an offered tool and its opening begins a line, and stays text
-otherwise: one in a sentence or a code block is an example. It is reported when it is complete. Blanks between tags may
-differ from the template's. A call in a thought counts only if the turn ends with it and the thought was never closed.
+special tokens in others. A call counts if it names an offered tool, or special tokens open it, and its opening begins a
+line. It stays text otherwise: one in a sentence or a code block is an example. It is reported when it is complete.
+Blanks between tags may differ from the template's. A call in a thought counts only if the turn ends with it and the
+thought was never closed.
 """
 
 import codecs
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from laguna_engine.chat.call_arguments import TOO_DEEP, BadArguments, parse_arguments, raw_arguments, too_deep
+from laguna_engine.chat.call_arguments import (
+    TOO_DEEP,
+    BadArguments,
+    no_such_tool,
+    parse_arguments,
+    raw_arguments,
+    too_deep,
+)
 from laguna_engine.chat.call_form import CallForm
 from laguna_engine.chat.call_reader import PYTHON_TAG, Incomplete, Marks, Shape, WrittenCall, Wrong, read_call, skipped
 from laguna_engine.chat.known_markup import ThinkTags
@@ -223,7 +231,7 @@ class FormParser:
             try:
                 start = skipped(opens, self._pending, 0)
                 found = None if start is None else read_call(shape, self._pending, start, last=last)
-                if found is not None and found.name in self._tools:
+                if found is not None and (found.name in self._tools or self._is_no_example(shape)):
                     return shape, found
             except Incomplete:
                 if not whole:
@@ -234,6 +242,12 @@ class FormParser:
         if wrong is not None:
             raise wrong
         return None, None
+
+    def _is_no_example(self, shape: Shape) -> bool:
+        """Return whether what has this form is meant as a call, whatever it names: special tokens open it, or it is the
+        whole turn.
+        """
+        return not shape.trigger or any(text in shape.trigger for text in self._special)
 
     def _possible_forms(self) -> Iterator[tuple[Shape, Marks]]:
         """Yield the forms that a call may have here, with what opens it."""
@@ -257,7 +271,9 @@ class FormParser:
             yield from self._emit_first()
 
     def _finished(self, written: WrittenCall, raw: str) -> CallFinished | Malformed:
-        spec = self._tools[written.name]
+        spec = self._tools.get(written.name)
+        if spec is None:
+            return Malformed(raw, f"{no_such_tool(written.name, self._tools)}; call one of these.")
         if isinstance(written.arguments, Mapping) and too_deep(written.arguments):
             return Malformed(raw, TOO_DEEP.format(name=written.name))
         try:

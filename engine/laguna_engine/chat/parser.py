@@ -21,7 +21,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from laguna_engine.chat.call_arguments import BadArguments, parse_arguments, quoted
+from laguna_engine.chat.call_arguments import BadArguments, no_such_tool, parse_arguments
 from laguna_engine.chat.encoding import StreamUnescaper
 from laguna_engine.chat.messages import (
     CallArgument,
@@ -149,8 +149,7 @@ class ToolCallParser:
         if not complete:
             return "The tool call was not finished and did not run; make the whole call again"
         if self._name not in self._tools:
-            tools = ", ".join(f"`{name}`" for name in self._tools) or "none"
-            return f"There is no tool {quoted(self._name)}; the tools are {tools}; {_SHAPE}"
+            return f"{no_such_tool(self._name, self._tools)}; {_SHAPE}"
         if self._state == self._in_value:
             return f"The value of the argument `{self._key}` was not closed; end it with an arg_value closing tag"
         if self._state in (self._in_key, self._before_value):

@@ -179,7 +179,12 @@ class LocalAnswer(Answer):
     """
 
     def __init__(
-        self, decoding: Decoding, request: Request, open_parser: Callable[[], TurnParser], loops_broken: int
+        self,
+        decoding: Decoding,
+        request: Request,
+        open_parser: Callable[[], TurnParser],
+        loops_broken: int,
+        warnings: Sequence[str] = (),
     ) -> None:
         """Generate nothing yet.
 
@@ -188,8 +193,10 @@ class LocalAnswer(Answer):
             request: The whole prompt and how to continue it.
             open_parser: Makes a parser for the turn.
             loops_broken: How often it continues after a loop; 0 stops at the first.
+            warnings: Sentences for the user, before anything else.
         """
         super().__init__()
+        self._pending.extend(map(Notice, warnings))
         self._decoding, self._asked, self._request = decoding, request, request
         self._open_parser, self._parser = open_parser, open_parser()
         self._loops_left = loops_broken

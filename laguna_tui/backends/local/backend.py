@@ -104,6 +104,7 @@ class LocalBackend:
             self.request(prompt, options),
             lambda: self._format.parser_after(_answering(prompt, options)),
             options.loops_broken,
+            self._new_warnings(),
         )
         self._stop = answer.cancel
         return answer
@@ -179,6 +180,14 @@ class LocalBackend:
         return self.engine.restorable(folder, self.tokens(prompt))
 
     # -- requests
+
+    def _new_warnings(self) -> tuple[str, ...]:
+        """Return the sentence about a template that was given up in the middle of a conversation, once."""
+        warning = self._format.warning
+        if not warning or warning in self.warnings:
+            return ()
+        self.warnings += (warning,)
+        return (warning,)
 
     def _note(self, record: GenerationRecord) -> None:
         self.last = record

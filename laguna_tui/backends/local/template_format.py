@@ -324,7 +324,10 @@ def _asked(prompt: Prompt, text: str) -> Prompt:
 
 
 def _message_shown(message: Message) -> str:
-    return _shown(message.answer.text if message.answer is not None else "".join(message.parts))
+    if message.answer is None:
+        return _shown("".join(message.parts))
+    # What follows a call in the same piece is the call's.
+    return _shown(message.answer.text) or (message.answer.calls[-1].name if message.answer.calls else "")
 
 
 def _shown(text: str) -> str:
