@@ -116,7 +116,21 @@ class _Text:
     regex: str
 
 
-_Ways = Sequence[str | _Text]
+@dataclass(frozen=True, slots=True)
+class _Choices:
+    """One of some texts, as literals of a grammar."""
+
+    texts: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Json:
+    """A value other than a text, as a rule of a grammar."""
+
+    rule: str
+
+
+_Ways = Sequence[_Text | _Choices | _Json]
 """What a value may be; empty for anything of its type."""
 
 
@@ -191,28 +205,33 @@ class _CommaGrammar(_CallGrammar):
         )
         words = ["NUMBER", *map(quoted, ("true", "false", "null", "True", "False", "None"))]
         key = "PYTHON" if self.form.kind is FormKind.PYTHON else "KEY"
-        return "\n".join(self._texts("string", [_Text(_FREE)])) + (
+        return "\n".join(self._value("string", [_Text(_FREE)])) + (
             f"\nany: string | {' | '.join(words)} | {many} | {pairs.format(key=key)}"
         )
 
-    def _texts(self, name: str, ways: _Ways) -> Iterator[str]:
-        """Yield the rules of a text that is one of some."""
+    def _value(self, name: str, ways: _Ways) -> Iterator[str]:
+        """Yield the rules of a value that is written in one of some ways."""
         quote = self.literal(QUOTE)
         for number, way in enumerate(ways):
             rule = f"{name}w{number}"
-            if self.form.kind is FormKind.PYTHON:
-                # A literal, or any text.
-                choices = way if isinstance(way, str) else ""
-                both = f'"\'" ({choices}) "\'" | "\\"" ({choices}) "\\""'
-                yield f"{rule}: {both if choices else 'PYTHON'}"
-            elif isinstance(way, str):
-                yield f"{rule}: {quote} ({way}) {quote}"
-            elif self._id_of(QUOTE) is None:
-                yield f"{rule}: {quote} {rule}t"
-                yield f"{rule}t[suffix={quoted(QUOTE)}]: {way.regex}"
-            else:
-                yield f"{rule}: {quote} {rule.upper()} {quote}"
-                yield f"{rule.upper()}: {way.regex}"
+            match way:
+                case _Json():
+                    yield f"{rule}: {way.rule}"
+                case _Choices() if self.form.kind is FormKind.PYTHON:
+                    yield f'{rule}: "\'" ({way.texts}) "\'" | "\\"" ({way.texts}) "\\""'
+                case _Choices():
+                    yield f"{rule}: {quote} ({way.texts}) {quote}"
+                case _Text(regex) if self.form.kind is FormKind.PYTHON and regex == _FREE:
+                    yield f"{rule}: PYTHON"
+                case _Text() if self.form.kind is FormKind.PYTHON:
+                    yield f'{rule}: "\'" {rule.upper()} "\'" | "\\"" {rule.upper()} "\\""'
+                    yield f"{rule.upper()}: {way.regex}"
+                case _Text() if self._id_of(QUOTE) is None:
+                    yield f"{rule}: {quote} {rule}t"
+                    yield f"{rule}t[suffix={quoted(QUOTE)}]: {way.regex}"
+                case _Text():
+                    yield f"{rule}: {quote} {rule.upper()} {quote}"
+                    yield f"{rule.upper()}: {way.regex}"
         yield f"{name}: {' | '.join(f'{name}w{number}' for number in range(len(ways)))}"
 
     def rules(self, name: str, tool: ToolSpec, ways: Mapping[str, _Ways]) -> Iterator[str]:
@@ -223,13 +242,10 @@ class _CommaGrammar(_CallGrammar):
             keys.sort()
         for place, key in enumerate(keys):
             value = f"{name}v{place}"
-            kind = _type(_properties(tool)[key])
-            if kind == "boolean":
-                words = ("true", "false", "True", "False") if self.form.kind is FormKind.PYTHON else ("true", "false")
-                yield f"{value}: {' | '.join(map(quoted, words))}"
-            elif ways[key]:
-                yield from self._texts(value, ways[key])
+            if ways[key]:
+                yield from self._value(value, ways[key])
             else:
+                kind = _type(_properties(tool)[key])
                 yield f"{value}: {({'string': 'string', 'integer': 'INTEGER', 'number': 'NUMBER'}).get(kind, 'any')}"
         yield f"{name}: {quoted(tool.name)} {quoted(opens)} BLANKS {name}_0"
         for place in range(len(keys) + 1):
@@ -251,7 +267,8 @@ class _TaggedGrammar(_CallGrammar):
     def __init__(self, writing: CallWriting, id_of: Callable[[str], int | None]) -> None:
         super().__init__(writing, id_of)
         self._closing = writing.closes.strip()
-        self._layout = "BLANKS" if writing.closes != self._closing else ""
+        layout = writing.closes.removesuffix(self._closing)
+        self._layout = f"{quoted(layout)}?" if layout else ""
         self._after_name = self.literal(self.form.after_name.strip())
 
     def start(self) -> str:
@@ -286,8 +303,8 @@ class _TaggedGrammar(_CallGrammar):
         closing = self.literal(self._closing)
         for number, way in enumerate(ways or [_Text(_FREE)]):
             rule = f"{name}w{number}"
-            if isinstance(way, str):
-                yield f"{rule}: ({way}) {self._layout} {closing}"
+            if not isinstance(way, _Text):
+                yield f"{rule}: ({way.texts if isinstance(way, _Choices) else way.rule}) {self._layout} {closing}"
             elif self._id_of(self._closing) is None:
                 yield f"{rule}[suffix={quoted(self._closing)}]: {way.regex}"
             else:
@@ -347,35 +364,34 @@ def _needed(tool: ToolSpec) -> frozenset[str]:
     return frozenset(key for key in _required(tool) if key in _properties(tool))
 
 
-def _ways(tool: ToolSpec, key: str, writing: CallWriting) -> list[str | _Text]:
+def _ways(tool: ToolSpec, key: str, writing: CallWriting) -> _Ways:
     """Return what the value of an argument may be, in a form other than JSON; empty for anything of its type.
 
     Raises:
         RequestError: the schema of a strict tool cannot be held.
     """
-    schema, ways = _properties(tool)[key], list[str | _Text]()
+    schema, ways = _properties(tool)[key], list[_Text | _Choices | _Json]()
     if writing.is_json:
         return _choice_ways(schema, writing)
-    if tool.strict and writing.form.kind is not FormKind.TAGGED:
-        raise RequestError("this model writes calls in a form in which no schema can be held; leave `strict` out")
     if not tool.strict or (isinstance(schema, Mapping) and _choices(schema)):
-        if ways := _choice_ways(schema, writing):
-            return ways
+        if choices := _choice_ways(schema, writing):
+            return choices
         # Laguna's are left to it.
         kind = "" if writing.form.escaped or writing.form.kind is not FormKind.TAGGED else _type(schema)
-        if kind in ("integer", "number"):
-            ways.append(kind.upper())
-        return ways
+        return [_Json(kind.upper())] if kind in ("integer", "number") else []
     shared = {name: tool.parameters[name] for name in ("$defs", "definitions") if name in tool.parameters}
     for each in _alternatives(schema, tool.parameters):
-        if choices := _choices(each):
-            ways.append(_one_of(choices, writing))
+        if choices := _choice_ways(each, writing):
+            ways += choices
         elif each.get("type", "string") != "string":
-            ways.append(JsonSchema.checked({**each, **shared}).value)
-        elif regex := _regex(each, key):
+            ways.append(_Json(JsonSchema.checked({**each, **shared}).value))
+        elif regex := _regex(each, key, escaped=writing.form.kind is FormKind.PYTHON):
             ways.append(_Text(regex))
-        else:
+        elif writing.form.kind is FormKind.TAGGED:
+            # Any text may be any value.
             return []
+        else:
+            ways.append(_Text(_FREE))
     return ways
 
 
@@ -411,8 +427,13 @@ def _resolved(reference: str, root: Mapping[str, object]) -> object:
     return found
 
 
-def _regex(schema: Mapping[str, object], key: str) -> str:
+def _regex(schema: Mapping[str, object], key: str, *, escaped: bool) -> str:
     """Return what a schema says of a text, in Lark's notation; empty for any text.
+
+    Args:
+        schema: of the text.
+        key: the argument.
+        escaped: the text is written as in Python. One with a pattern has nothing that would need an escape.
 
     Raises:
         RequestError: it cannot be held.
@@ -423,13 +444,16 @@ def _regex(schema: Mapping[str, object], key: str) -> str:
     JsonSchema.checked(schema)
     if (pattern := schema.get("pattern")) is not None:
         found.append(_whole(str(pattern), key))
-    least, most = schema.get("minLength", 0), schema.get("maxLength", "")
-    if least or most != "":
-        found.append(f"(?s:.{{{least},{most}}})")
     if (form := schema.get("format")) is not None:
         if form not in _FORMATS:
             raise _unheld(key, f"format {form!r}")
         found.append(_FORMATS[form])
+    if escaped and found:
+        found.append(r"""[^'"\\\n]*""")
+    least, most = schema.get("minLength", 0), schema.get("maxLength", "")
+    if least or most != "":
+        character = r"""([^'"\\\n]|\\['"\\nrt])""" if escaped else "(?s:.)"
+        found.append(f"{character}{{{least},{most}}}")
     return " & ".join("/" + each.replace("/", r"\/") + "/" for each in found)
 
 
@@ -461,18 +485,29 @@ def _required(tool: ToolSpec) -> Iterable[str]:
     return found if isinstance(found, list | tuple) else ()
 
 
-def _choice_ways(schema: object, writing: CallWriting) -> list[str | _Text]:
+def _choice_ways(schema: object, writing: CallWriting) -> _Ways:
+    """Return the only values that a schema allows; empty where there are too many to list."""
     choices = _choices(schema) if isinstance(schema, Mapping) else []
-    return [_one_of(choices, writing)] if choices else []
+    if writing.form.kind is FormKind.TAGGED:
+        choices = [each if isinstance(each, str) else json.dumps(each) for each in choices]
+    written = [writing.written(normalized(each), b"'") for each in choices if isinstance(each, str)]
+    # In Python it may stand between quotes of either kind.
+    python = writing.form.kind is FormKind.PYTHON
+    texts = [quoted(each.replace('"', r"\"") if python else each) for each in written]
+    others = [quoted(word) for each in choices if not isinstance(each, str) for word in _words(each, writing)]
+    return [
+        *([_Choices(" | ".join(texts))] if texts else []),
+        *([_Json(" | ".join(dict.fromkeys(others)))] if others else []),
+    ]
 
 
-def _one_of(values: Iterable[str], writing: CallWriting) -> str:
-    return " | ".join(quoted(writing.written(normalized(each), b"'")) for each in values)
+def _words(value: object, writing: CallWriting) -> Sequence[str]:
+    """Return how a value other than a text may be written."""
+    return (json.dumps(value), repr(value)) if writing.form.kind is FormKind.PYTHON else (json.dumps(value),)
 
 
-def _choices(schema: Mapping[str, object]) -> list[str]:
-    """Return the only values that a schema allows, as they are written; empty where there are too many to list."""
+def _choices(schema: Mapping[str, object]) -> list[object]:
     values = [schema["const"]] if "const" in schema else schema.get("enum")
     if isinstance(values, list | tuple):
-        return [value if isinstance(value, str) else json.dumps(value) for value in values]
-    return ["true", "false"] if schema.get("type") == "boolean" else []
+        return list(values)
+    return [True, False] if schema.get("type") == "boolean" else []

@@ -5,14 +5,20 @@ import random
 import jsonschema
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from laguna_engine.chat.call_constraint import ToolCalls
+from laguna_engine.chat.call_form import HERMES
+from laguna_engine.chat.form_parser import FormParser
+from laguna_engine.chat.known_markup import TurnMarkup
 from laguna_engine.chat.messages import CallFinished, ToolSpec
 from laguna_engine.chat.parser import StreamParser
 from laguna_engine.errors import RequestError
 from laguna_engine.gguf.laguna import END_TOOL_CALL, TOOL_CALL
+from tests.engine.chat.test_form_constraint import MISSION as MISTRAL
+from tests.engine.chat.test_form_constraint import vocabulary as form_vocabulary
+from tests.engine.chat.test_form_parser import CODER, GEMMA, PYTHON
 
 KEY, END_KEY, OPENING, CLOSING = "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"
 WORDS = ["true", "false", "null", "red", "größe", ">\n<", "</", "arg_", "value>", '": ', "12", "a-b", "</arg_value>\n"]
@@ -134,6 +140,40 @@ def test_a_call_that_is_allowed_can_be_parsed_and_is_valid(vocabulary, tool, see
     events = [event for token in tokens for event in parser.feed(token, vocabulary.piece(token))]
     finished = [event for event in events if isinstance(event, CallFinished)]
     assert finished, (b"".join(map(vocabulary.piece, tokens)), events)
+    jsonschema.validate(finished[0].call.arguments, tool.parameters)
+
+
+BY_NAME = {"Hermes": HERMES, "Coder": CODER, "Python": PYTHON, "Gemma": GEMMA, "Mistral": MISTRAL}
+
+
+@pytest.mark.parametrize("tokens", [True, False], ids=["tokens", "text"])
+@pytest.mark.parametrize("form", BY_NAME.values(), ids=BY_NAME)
+@given(tools(), st.integers(0, 1 << 30))
+@settings(max_examples=15)
+def test_the_same_holds_in_every_form(form, tokens, tool, seed):
+    chosen, vocab = random.Random(seed), form_vocabulary(form, tokens=tokens)
+    calls = ToolCalls.strict([tool], TurnMarkup((form,)))
+    assert calls is not None
+    constraint = calls.begin(vocab, [])
+    said = vocab.tokenize(form.opens, special=True)
+    for token in said:
+        constraint.advance(token)
+    assert constraint.mask().allowed is not None
+    closing = [
+        token for token in range(vocab.size) if vocab.piece(token)[:1] in (*(b"%c" % each for each in b"'\"}])<1"),)
+    ]
+    while constraint._call is not None:
+        if len(said) > MOST_TOKENS:
+            return
+        allowed = constraint.mask().allowed
+        possible = closing if allowed is None else allowed.every().tolist()
+        likely = [token for token in possible if token in closing]
+        said.append(chosen.choice(likely if likely and chosen.random() < 0.8 else possible))
+        constraint.advance(said[-1])
+    parser = FormParser((tool,), (form,), special=[form.opens[:12]])
+    text = b"".join(map(vocab.piece, said))
+    finished = [each for each in [*parser.feed(0, text), *parser.finish()] if isinstance(each, CallFinished)]
+    assert finished, text
     jsonschema.validate(finished[0].call.arguments, tool.parameters)
 
 
