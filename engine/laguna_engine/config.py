@@ -261,7 +261,7 @@ class Request:
         thinking_budget: most tokens of thinking, those of a span that the transcript leaves open included; then what
             closes it is the only token allowed. None for no limit, and without effect on a model that has no such
             tokens.
-        thinking_tags: the texts of the tokens that open and close thinking.
+        thinking_tags: the text that opens thinking, of one token or several, and the one that closes it.
         no_repeat: stretches of tokens that were repeated without end; the token that would begin another round of one,
             right after a whole round, is not sampled.
         constraints: what else the next token may be; one that fails is left out with a warning (`ConstraintFailed`).

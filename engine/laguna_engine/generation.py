@@ -269,11 +269,14 @@ Leave = Callable[[Generation], None]
 
 def thinking_budget(request: Request, vocab: Vocab) -> ThinkingBudget | None:
     """Return the limit of the answer's thinking; None for a request or a model without one."""
-    opens, closes = map(vocab.id_of, request.thinking_tags)
-    if request.thinking_budget is None or opens is None or closes is None:
+    opens, closes = request.thinking_tags
+    closing = vocab.id_of(closes)
+    # Where words are only text the model may spell them otherwise.
+    opening = vocab.tokenize(opens, special=True) if closing is not None else []
+    if request.thinking_budget is None or closing is None or not opening or not vocab.is_control(opening[0]):
         return None
     call = vocab.id_of(TOOL_CALL), vocab.id_of(END_TOOL_CALL)
-    return ThinkingBudget(request.thinking_budget, opens, closes, request.tokens, call)
+    return ThinkingBudget(request.thinking_budget, opening, closing, request.tokens, call)
 
 
 def constraints_of(request: Request, vocab: Vocab, thinking: ThinkingBudget | None) -> Constraints | None:

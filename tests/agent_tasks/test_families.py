@@ -133,3 +133,21 @@ def test_a_thought_without_an_answer_is_asked_about_and_the_template_stays(famil
         assert "You wrote no answer. Answer now, or call a tool." in script.asked[1].text
         assert [event.text for event in events if isinstance(event, Notice)] == []
         assert script.asked[1].text.startswith(script.asked[0].text.partition("Well?")[0])
+
+
+def test_the_user_ends_a_thought(family: str, folder: Path):
+    if not FAMILIES[family].think[0]:
+        pytest.skip("it does not think")
+    thoughts = " ".join(f"word {number}," for number in range(500))
+    with closing(opened(folder, family, [say(think(thoughts), "Here it is."), "And more."])) as session:
+        events: list[AgentEvent] = []
+        for event in session.chat.ask("Well?"):
+            events.append(event)
+            if isinstance(event, ReasoningDelta) and not any(isinstance(each, Notice) for each in events):
+                session.chat.answer_now()
+        assert 0 < len(thought(events)) < len(thoughts)
+        assert said(events) == "Here it is."
+        assert [event.text for event in events if isinstance(event, Notice)] == ["You ended the thinking."]
+        proof = session.chat.check_replay(lambda progress: None)
+        assert (proof.compared, proof.difference) == (proof.total, None)
+        assert said(list(session.chat.ask("And?"))) == "And more."

@@ -25,7 +25,7 @@ class Speech:
     """The turns of one model in its tokens.
 
     Attributes:
-        answers: the token that ends reasoning; None where that is no single one.
+        answers: the token that ends reasoning; None for a model without.
         end: what ends an answer.
     """
 
@@ -183,7 +183,7 @@ class FamilySpeech(Speech):
         self._special = {token: text for text, token in vocab.markup.items()}
         self._opens, self._closes = re.compile(family.opens, re.DOTALL), re.compile(family.closes)
         answers = vocab.tokenize(family.think[1].strip(), special=True)
-        self.answers = answers[0] if len(answers) == 1 else None
+        self.answers = answers[0] if answers else None
 
     def opening_of(self, prompt: Sequence[int]) -> int | None:
         text, starts = self._marked(prompt)
@@ -209,7 +209,12 @@ class FamilySpeech(Speech):
     def written(self, turn: Turn, prompt: Sequence[int]) -> Sequence[Written]:
         family = self._family
         opened = self.thinks(prompt)
-        shut = self.answers is not None and self._marked(prompt[-8:])[0].rstrip().endswith(family.think[1].strip())
+        # What opens a turn of gpt-oss also stands behind a thought.
+        shut = (
+            bool(family.think[1])
+            and not family.text[0]
+            and self._marked(prompt[-8:])[0].rstrip().endswith(family.think[1].strip())
+        )
         parts: list[Written] = []
         thoughts = [part for part in turn.parts if isinstance(part, Think)]
         if opened or (thoughts and family.unasked and not shut):

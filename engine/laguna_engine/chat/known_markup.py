@@ -60,11 +60,12 @@ class TurnMarkup:
 
     @property
     def thinking_tokens(self) -> tuple[str, str]:
-        """The special tokens that open and close reasoning; empty where the first one has other uses too."""
+        """What opens reasoning, as little of it as nothing else begins with, and the special token that closes it."""
         if self.thinking is None:
             return "", ""
         opens = re.sub(r"(?<=>).+", "", self.thinking.opens, flags=re.DOTALL)
-        return ("", "") if any(each.startswith(opens) for each in self.dropped) else (opens, self.thinking.closes)
+        shared = any(each.startswith(opens) for each in self.dropped)
+        return self.thinking.opens if shared else opens, self.thinking.closes
 
 
 LAGUNA_TURN = TurnMarkup((LAGUNA,), ThinkTags(THINK, END_THINK))

@@ -15,32 +15,34 @@ class ThinkingBudget(Constraint):
     """
 
     def __init__(
-        self, budget: int, opens: int, closes: int, prompt: Sequence[int], call: tuple[int | None, int | None]
+        self, budget: int, opens: Sequence[int], closes: int, prompt: Sequence[int], call: tuple[int | None, int | None]
     ) -> None:
         """Start after `prompt`.
 
         Args:
             budget: most tokens inside, 0 or more, the two markers not counted.
-            opens: the token `<think>`.
+            opens: the token `<think>`, or several, as gpt-oss opens its thinking.
             closes: the token `</think>`.
             prompt: the tokens before the answer.
             call: the tokens `<tool_call>` and `</tool_call>`, None where there are none.
         """
-        self._opens, self._closes = opens, closes
+        self._opens, self._closes = tuple(opens), closes
+        self._newest: tuple[int, ...] = ()
         self._close = RowMask(forced=closes)
         self._opens_call, self._closes_call = call
         self._budget = self._left = budget
         self._inside = self._in_call = False
-        for token in _open_span(prompt, opens, closes):
+        for token in _open_span(prompt, self._opens, closes):
             self.advance(token)
 
     def mask(self) -> RowMask:
         return self._close if self._inside and not self._in_call and self._left <= 0 else FREE
 
     def advance(self, token: int) -> None:
+        self._newest = (*self._newest, token)[-len(self._opens) :]
         if token == self._closes:
             self._inside = False
-        elif token == self._opens:
+        elif self._newest == self._opens:
             self._inside = True
         elif token in (self._opens_call, self._closes_call):
             self._in_call = token == self._opens_call
@@ -63,9 +65,11 @@ class ThinkingBudget(Constraint):
         return max(0, self._left) if self._inside and not self._in_call else None
 
 
-def _open_span(prompt: Sequence[int], opens: int, closes: int) -> Sequence[int]:
+def _open_span(prompt: Sequence[int], opens: tuple[int, ...], closes: int) -> Sequence[int]:
     """Return the last `<think>` of `prompt` and what follows it; empty if it was closed or there is none."""
-    for distance, token in enumerate(reversed(prompt), 1):
-        if token in (opens, closes):
-            return prompt[-distance:] if token == opens else ()
+    for at in range(len(prompt) - 1, -1, -1):
+        if prompt[at] == closes:
+            return ()
+        if prompt[at] == opens[0] and tuple(prompt[at : at + len(opens)]) == opens:
+            return prompt[at:]
     return ()

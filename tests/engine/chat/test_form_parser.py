@@ -225,7 +225,7 @@ def test_a_long_call_takes_time_in_proportion():
         ("<think>", ("<think>", "</think>")),
         ("<|channel>thought\n <channel|>", ("<|channel>", "<channel|>")),
         ("[THINK]", ("[THINK]", "[/THINK]")),
-        ("<|channel|>analysis<|message|>", ("", "")),
+        ("<|channel|>analysis<|message|>", ("<|channel|>analysis<|message|>", "<|end|>")),
         ("no thoughts", ("", "")),
     ],
 )

@@ -100,7 +100,7 @@ def test_ending_what_is_no_thinking_changes_nothing(engine: Engine) -> None:
 
 
 def left_after(tokens: list[int], budget: int = 5) -> int | None:
-    rule = ThinkingBudget(budget, THINK, END_THINK, tokens[:1], (TOOL_CALL, END_TOOL_CALL))
+    rule = ThinkingBudget(budget, [THINK], END_THINK, tokens[:1], (TOOL_CALL, END_TOOL_CALL))
     for token in tokens[1:]:
         rule.advance(token)
     return rule.free_rows()
@@ -112,7 +112,7 @@ def test_a_call_inside_of_thinking_does_not_count_and_is_not_cut():
     assert left_after([THINK, 50, 51, *call, END_TOOL_CALL, 52]) == 2
     assert left_after([THINK, *range(50, 55), *call]) is None
     prompt = [*OPEN, *range(50, 55), *call]
-    rule = ThinkingBudget(5, THINK, END_THINK, prompt, (TOOL_CALL, END_TOOL_CALL))
+    rule = ThinkingBudget(5, [THINK], END_THINK, prompt, (TOOL_CALL, END_TOOL_CALL))
     assert rule.mask() == FREE
     rule.advance(END_TOOL_CALL)
     assert rule.mask().forced == END_THINK
@@ -183,3 +183,15 @@ def test_a_negative_budget_is_refused():
     with pytest.raises(RequestError) as error:
         replace(Request(OPEN), thinking_budget=-1)
     assert str(error.value) == "thinking_budget is -1; give 0 or more, or None for no limit"
+
+
+def test_a_span_that_several_tokens_open_begins_with_the_last_of_them():
+    """As gpt-oss opens its thinking: what follows its first token alone is something else."""
+    rule = ThinkingBudget(2, [5, 6, 7], 9, [5, 6, 8], (None, None))
+    left = []
+    for token in (5, 6, 7, 1, 1, 9, 5, 6, 8, 1, 5, 6, 7):
+        rule.advance(token)
+        left.append(rule.free_rows())
+    assert left == [None, None, 2, 1, 0, None, None, None, None, None, None, None, 0]
+    assert ThinkingBudget(2, [5, 6, 7], 9, [5, 6, 7, 1], (None, None)).free_rows() == 1
+    assert ThinkingBudget(2, [5, 6, 7], 9, [5, 6, 7, 1, 9, 5, 6], (None, None)).free_rows() is None
