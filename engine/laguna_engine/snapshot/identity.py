@@ -1,6 +1,7 @@
 """What keys and values depend on besides the tokens: a snapshot with another identity is not used."""
 
 import os
+import re
 from collections.abc import Sequence
 from functools import cache
 from hashlib import blake2b
@@ -10,7 +11,7 @@ from msgspec import Struct
 
 from laguna_engine.config import EngineInfo, Speculation
 from laguna_engine.errors import SnapshotError, SnapshotProblem
-from laguna_engine.native.library import ggml_version
+from laguna_engine.native.library import ggml_version, system_info
 from laguna_engine.native.selftest import BINDING_VERSION
 
 _HEAD_BYTES = 16 << 20
@@ -28,7 +29,7 @@ class Identity(Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         model: hash of the model file's size, metadata (vocabulary and template included) and samples of its weights.
-        build: releases of llama.cpp's binding and of ggml.
+        build: releases of llama.cpp's binding and of ggml; with strict speculation also what of the processor it uses.
         kv: type of the KV cache, and whether llama.cpp rotates it.
         exact: whether strict speculation computed it, with the kernels that it needs.
         context: tokens of context; does not change keys and values.
@@ -58,11 +59,14 @@ def identity_of(parts: Sequence[Path], info: EngineInfo) -> Identity:
     states = [(path, path.stat()) for path in parts]
     hashes = [_fingerprint(path, state.st_size, state.st_mtime_ns) for path, state in states]
     rotation = "" if not os.environ.get(_ROTATION) else " without rotation"
+    exact = info.speculation is Speculation.STRICT
+    # Builds for other processors sum in another order, which changes the last bits.
+    kernels = re.findall(r"(\w+) = 1", system_info()) if exact else []
     return Identity(
         model=hashes[0] if len(hashes) == 1 else blake2b("".join(hashes).encode(), digest_size=16).hexdigest(),
-        build=f"llama-cpp-python {BINDING_VERSION} (ggml {ggml_version()})",
+        build=" ".join([f"llama-cpp-python {BINDING_VERSION} (ggml {ggml_version()})", *kernels]),
         kv=info.kv_type.value + rotation,
-        exact=info.speculation is Speculation.STRICT,
+        exact=exact,
         context=info.n_ctx,
     )
 

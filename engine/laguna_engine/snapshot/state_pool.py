@@ -139,9 +139,9 @@ class StatePool:
         window = context.save_window() if caches > 1 else None
         checkpoints = sequence.checkpoints.share()
         tokens = list(sequence.tokens[:length])
-        return HeldState(
-            tokens, _packed(rows), caches, window, context.positions()[0], checkpoints, self._speculator.snapshot()
-        )
+        # Of a recurrent state the copy has the newest alone.
+        oldest = length - 1 if context.recurrent else context.positions()[0]
+        return HeldState(tokens, _packed(rows), caches, window, oldest, checkpoints, self._speculator.snapshot())
 
     def _hold(self, state: HeldState) -> None:
         # What another one only continues from is not held twice.

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from laguna_engine.config import KvType
+from laguna_engine.config import KvType, Speculation
 from laguna_engine.engine import Engine
 from laguna_engine.errors import SnapshotProblem
 from laguna_engine.llama import context as native
@@ -269,6 +269,19 @@ def test_other_engines_refuse_it(
             assert other.restore(folder, chat[:451]).tokens == 450
         else:
             assert (restored.tokens, len(restored.refused)) == (0, 3)
+
+
+def test_a_strict_state_belongs_to_the_processors_kernels(
+    engine: Engine, tiny_model_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of another processor sum in another order."""
+
+    def build(mode: Speculation) -> str:
+        return identity.identity_of([tiny_model_path], replace(engine.info, speculation=mode)).build
+
+    fast = build(Speculation.FAST)
+    monkeypatch.setattr(identity, "system_info", lambda: "CPU : NEON = 1 | SVE = 0 | SME = 1 | ")
+    assert (build(Speculation.FAST), build(Speculation.STRICT)) == (fast, f"{fast} NEON SME")
 
 
 def test_another_vocabulary_or_template_is_another_model(tmp_path: Path) -> None:
