@@ -151,7 +151,7 @@ class ChatPrompts(ABC):
         """Return the tokens of a chat that fits. continued: The turn that it ends with; None if it ends otherwise."""
 
     def constraints(self, request: ChatRequest, prompt: ChatPrompt) -> tuple[ConstraintSpec, ...]:
-        """Return the constraints of the answer. ApiError for a schema that cannot be held.
+        """Return the constraints of the answer. ApiError for a schema that cannot be enforced.
 
         The schema of the answer does not hold a call that the prompt has begun.
         """

@@ -1,6 +1,6 @@
-"""What a chat template accepts of a conversation, found out by trying, and conversations as it accepts them.
+"""Finds out by rendering probes what a chat template accepts, and adapts conversations to it.
 
-Some templates refuse a system message, tools without descriptions, or calls; others leave them out in silence.
+Some templates refuse a system message, tools without descriptions, or calls; others silently leave them out.
 """
 
 import json
@@ -17,18 +17,18 @@ _NOT_RUN, _STOPPED = "The call did not run.", "I was stopped."
 
 @dataclass(frozen=True, slots=True)
 class AcceptedValues:
-    """What a template accepts.
+    """Which parts of a conversation a template accepts and shows.
 
     Attributes:
-        system: a system message; otherwise it stands before the first question.
-        listed: a list of tools; otherwise the model does not see it.
-        undescribed: tools of which arguments have no description.
-        objects: arguments of calls as objects; otherwise as JSON.
-        calls: calls and their results; otherwise calls are text.
-        texts: a text beside calls; otherwise these are text, too.
-        results: results of calls that are text; otherwise they are the user's.
-        several: several calls in one turn; otherwise each has a turn of its own.
-        questions: a question right after a call's result; otherwise the model answers something before.
+        system: a system message; otherwise it is put before the first question.
+        listed: the list of tools; otherwise it has to be added to the system message.
+        undescribed: arguments of tools without a description.
+        objects: arguments of calls as objects; otherwise as JSON text.
+        calls: calls and their results; otherwise calls are written as text.
+        texts: text and calls in one turn; otherwise the calls of such a turn are written as text.
+        results: results of calls that are written as text; otherwise they become the user's messages.
+        several: several calls in one turn; otherwise each gets its own turn.
+        questions: a question right after a call's result; otherwise an answer is inserted.
     """
 
     system: bool = True
@@ -45,8 +45,8 @@ class AcceptedValues:
         """Return messages as the template accepts them.
 
         Args:
-            messages: in OpenAI's form, with arguments as JSON.
-            form: how the model writes calls where the template does not; None for a model that only chats.
+            messages: in OpenAI's format, with arguments as JSON text.
+            form: the form of calls that are written as text; None for a model that only chats.
         """
         # Of a turn that was stopped while the model thought nothing is left; some templates refuse an empty one.
         messages = [
@@ -66,11 +66,11 @@ class AcceptedValues:
         return merged
 
     def tools(self, tools: Sequence[Object]) -> list[Object]:
-        """Return tools in OpenAI's form as the template accepts them."""
+        """Return tools in OpenAI's format as the template accepts them."""
         return list(tools) if self.undescribed else [_described(each) for each in tools]
 
     def _message(self, message: Object, form: CallForm | None) -> Object:
-        """Return a message with its calls, or as one without."""
+        """Return a message with its calls, or with its calls as text."""
         if message["role"] == "tool" and not self.calls and (form is None or not self.results):
             return {"role": "user", "content": message["content"]}
         calls = message.get("tool_calls")
@@ -78,7 +78,7 @@ class AcceptedValues:
             return message
         if not self.calls or (message.get("content") and not self.texts):
             written = written_calls(form or HERMES, [_name_and_arguments(each["function"]) for each in calls])
-            # Of a model that only chats, not even the tags of a call are special tokens.
+            # For a model that only chats, the tags of calls are ordinary text.
             content = joined([message.get("content"), written if form is not None else str(written)], "\n")
             return {key: each for key, each in message.items() if key != "tool_calls"} | {"content": content}
         change = _with_object if self.objects else _with_json
@@ -86,14 +86,14 @@ class AcceptedValues:
 
 
 def accepted_values(render: Render) -> AcceptedValues:
-    """Return what a template accepts; render: renders messages and tools, or raises TemplateFailed."""
+    """Return what a template accepts. render: renders messages and tools, or raises TemplateFailed."""
 
     def shows(messages: Sequence[Object], tools: Sequence[Object], *texts: str) -> bool:
         try:
             rendered = render(messages, tools)
         except TemplateFailed:
             return False
-        # The tools may be named before the question.
+        # The list of tools stands before the question.
         shown = rendered.rpartition(_USER)[2] if len(messages) > 2 else rendered
         return all(text in shown for text in texts)
 
@@ -121,7 +121,7 @@ def accepted_values(render: Render) -> AcceptedValues:
 
 
 def _one_by_one(messages: Sequence[Object]) -> list[Object]:
-    """Return messages in which a turn makes one call, and its result follows."""
+    """Return messages with one call per turn, each followed by its result."""
     results = {each.get("tool_call_id"): each for each in messages if each["role"] == "tool"}
     found: list[Object] = []
     for each in messages:
@@ -137,7 +137,7 @@ def _one_by_one(messages: Sequence[Object]) -> list[Object]:
 
 
 def _answered(messages: Sequence[Object]) -> Iterator[Object]:
-    """Yield messages in which every call has a result, and the model answers results before another question."""
+    """Yield messages in which each call has a result, and the model answers results before the next question."""
     open_calls: list[Object] = []
     before = ""
     for each in messages:

@@ -1,4 +1,4 @@
-"""A whole answer by a JSON schema, as a turn has it: after its thinking, and after tools it calls first."""
+"""Restricts an answer to a JSON schema, after thinking, or calls of tools before the answer."""
 
 from collections.abc import Sequence
 from copy import copy
@@ -14,19 +14,18 @@ from laguna_engine.constrain.base import FREE, AllowedTokens, Constraint, RowMas
 from laguna_engine.constrain.json_schema import JsonSchema, SchemaConstraint
 
 _RECENT = 64
-"""Tokens at the end of a prompt among which the one is that opens thinking."""
+"""Tokens at the end of a prompt in which the tag that opens thinking is searched."""
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaAnswer:
-    """The answer is a JSON value that a schema accepts. Thinking is free; a turn that calls tools has no answer yet.
+    """Restricts an answer to a JSON value that a schema accepts. Thinking is free, and so is a turn with calls.
 
     Attributes:
-        schema: of the value.
-        calls: whether the model may call tools instead; what it then writes is free, and the value is the answer of a
-            later turn.
-        markup: what encloses thinking and calls.
-        thinks: whether the model may begin to think, where the prompt has not begun it.
+        schema: the schema.
+        calls: whether the model may call tools instead; the value is then the answer of a later turn.
+        markup: the tags of thinking and calls.
+        thinks: whether the model may open its thinking, if the prompt has not.
     """
 
     schema: JsonSchema
@@ -42,7 +41,7 @@ class SchemaAnswer:
         return cls(JsonSchema.checked(schema), calls, markup, thinks)
 
     def begin(self, vocabulary: Vocabulary, prompt: Sequence[int]) -> "AnswerConstraint":
-        """Begin after `prompt`, which says whether the model is thinking."""
+        """Begin after `prompt`, which may have opened thinking."""
         tags, leads = self.markup.thinking, list[tuple[_TagText, _AnswerPart]]()
         if self.calls:
             writings = [CallWriting(form, self.markup.dropped) for form in self.markup.forms]
@@ -65,10 +64,10 @@ class _AnswerPart(Enum):
 
 
 class _TagText:
-    """A text that leads from one part of an answer to another."""
+    """A tag that leads from one part of an answer to another."""
 
     def __init__(self, vocabulary: Vocabulary, text: str) -> None:
-        """Take a text, which may be a special token."""
+        """Take the text of a tag, which may be a special token."""
         self._vocabulary, self.token, self.text = vocabulary, vocabulary.id_of(text), text.encode()
 
     def next(self, written: bytes) -> list[int]:
@@ -98,15 +97,15 @@ class AnswerConstraint(Constraint):
         Args:
             value: the answer.
             vocabulary: the model's.
-            leads: what may begin instead of the value.
-            closes: what ends thinking; None for a model that does not think.
-            thinking: whether the prompt leaves thinking open.
+            leads: the tags that may come instead of the value, and what they begin.
+            closes: the tag that ends thinking; None for a model that does not think.
+            thinking: whether the prompt has opened thinking.
         """
         self._value, self._vocabulary = value, vocabulary
         self._leads, self._closes = leads, closes
         self._thinking = RowMask(banned=vocabulary.eog)
         self._part = _AnswerPart.THINKING if thinking else _AnswerPart.BEGINNING
-        # Of what leads to another part, or of what ends thinking.
+        # The beginning of a tag.
         self._written = b""
 
     def mask(self) -> RowMask:
@@ -123,7 +122,7 @@ class AnswerConstraint(Constraint):
                 return self._value.mask()
 
     def _others(self) -> list[int]:
-        """Return the tokens that lead elsewhere than to the value."""
+        """Return the tokens that begin or continue a tag."""
         return [token for lead, _ in self._leads for token in lead.next(self._written)]
 
     def advance(self, token: int) -> None:
@@ -163,7 +162,7 @@ class AnswerConstraint(Constraint):
 
 
 class _OrTokens:
-    """Some tokens and others."""
+    """The union of allowed tokens and others."""
 
     def __init__(self, allowed: AllowedTokens | None, others: Sequence[int]) -> None:
         self._allowed, self._others = allowed, np.array(others, np.int32)

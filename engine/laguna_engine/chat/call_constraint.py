@@ -1,9 +1,8 @@
-"""Tool calls while they are written: names that exist, arguments that the tool has, values that it accepts.
+"""Restricts tool calls to tools that exist, arguments that they have, and values that they accept.
 
-What is outside of calls is free, and so is a value of which nothing is known, as far as the form of calls allows.
-
-All calls are one grammar (`call_grammar`), in which values are free unless their schema says what they are. Beside it
-runs a second matcher while a value is written of which `ValueRules` know more, such as that it occurs in a file.
+Text outside of calls is free. A call follows a grammar (`call_grammar`), in which a value is free unless its schema
+restricts it. While a value is generated for which `ValueRules` has a rule, such as that it occurs in a file, a second
+matcher runs beside that grammar.
 """
 
 import re
@@ -30,17 +29,17 @@ if TYPE_CHECKING:
     from llguidance import LLMatcher
 
 LEAST_SHARE = 0.05
-"""Share of the probability that known values must hold. Below it the model means something else: forced into the
-nearest text it would edit another place, where a miss is answered with what it needs to try again."""
+"""Share of the probability that the allowed values must have. Below it the model means something else: forced into the
+nearest text it would edit another place, whereas after a failed edit it is shown what it needs to try again."""
 
 _FEW = 512
-"""Candidates that are tested one by one (4 µs each); for more all allowed tokens are listed (up to 20 ms)."""
+"""Most candidates to test one by one (4 µs each); for more, all allowed tokens are listed (up to 20 ms)."""
 
 _MOST_FORCED = 8
-"""Stretches of forced text, with a choice of blanks between them, that one draft looks ahead."""
+"""Pieces of forced text, separated by optional blanks, that one draft may have."""
 
 _LINE_BYTES = 400
-"""What is remembered of an answer to find the beginning of a call in it."""
+"""Bytes at the end of an answer in which the beginning of a call is searched."""
 
 _SPECIAL = re.compile(rb"\xff\[(\d+)\]")
 """llguidance's name of a special token."""
@@ -48,7 +47,7 @@ _SPECIAL = re.compile(rb"\xff\[(\d+)\]")
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """A value is one of these strings, unless the model means another one.
+    """Allows one of some strings, unless the model means another one.
 
     Attributes:
         strings: sorted.
@@ -60,7 +59,7 @@ class Choices:
 
     @classmethod
     def of(cls, strings: Iterable[str], least: float = LEAST_SHARE) -> "Choices | None":
-        """Return the choice between `strings`; None without any, which leaves the value free."""
+        """Return a choice between `strings`; None if there are none, which leaves the value free."""
         found = tuple(sorted({normalized(each) for each in strings}))
         return cls(found, least) if found else None
 
@@ -76,7 +75,7 @@ class Choices:
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """A value is a text that occurs in a document, exactly `once` or more often, unless the model means another one."""
+    """Allows text that occurs in a document, exactly `once` or more often, unless the model means another one."""
 
     document: str
     once: bool
@@ -87,11 +86,11 @@ class Excerpt:
         return cls(normalized(document), once)
 
     def lark(self, writing: CallWriting, closes: bytes) -> str:
-        """Return the value as a grammar: it begins at a word, a blank or a sign, and ends anywhere."""
+        """Return the value as a grammar: it begins at a word, blank or sign, and ends anywhere."""
         return value_grammar(writing.words(self.document, closes))
 
     def is_whole(self, text: str) -> bool:
-        """Return whether the value may end after `text`: not inside a word where it is replaced everywhere."""
+        """Return whether the value may end after `text`: not within a word if it is replaced everywhere."""
         if not text.strip():
             return False
         first = self.document.find(text)
@@ -101,39 +100,37 @@ class Excerpt:
 
 
 class ValueRules(Protocol):
-    """What is known of the values of arguments, beyond their schema. Called on the engine thread; must be quick."""
+    """Rules for the values of arguments beyond their schema. Called on the engine thread; must be quick."""
 
     def rule(self, tool: str, key: str, given: Mapping[str, str]) -> Choices | Excerpt | None:
-        """Return what the value of an argument may be, with those `given` before it; None for anything."""
+        """Return the rule for an argument after the `given` ones; None for any value."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCalls:
-    """Every tool call of the answer is one that can run, as far as that is known while it is written.
-
-    The values of a strict tool are what its schema accepts.
+    """Restricts the calls of an answer to those that can run, as far as that is known while they are generated.
 
     Attributes:
-        tools: those that may be called.
-        rules: what is known of values beyond their schemas; None for nothing.
-        only_strict: leave the arguments of tools free that are not strict.
-        markup: how calls may be written.
+        tools: the tools that may be called.
+        rules: rules for values beyond their schemas; None for none.
+        only_strict: allow any arguments for tools that are not strict.
+        markup: the forms of calls.
     """
 
     tools: tuple[ToolSpec, ...]
     rules: ValueRules | None = None
     only_strict: bool = False
     markup: TurnMarkup = LAGUNA_TURN
-    _begun: "WeakKeyDictionary[Vocabulary, list[_Calls]]" = field(
+    _begun: "WeakKeyDictionary[Vocabulary, list[_FormGrammar]]" = field(
         default_factory=WeakKeyDictionary, init=False, repr=False, compare=False
     )
 
     @classmethod
     def strict(cls, tools: Iterable[ToolSpec], markup: TurnMarkup = LAGUNA_TURN) -> "ToolCalls | None":
-        """Return the calls of some tools, held to the schemas of the strict ones; None if none is strict.
+        """Return the calls of some tools by the schemas of the strict ones; None if none is strict.
 
-        RequestError for a schema that cannot be used.
+        RequestError for a schema that cannot be enforced.
         """
         offered = tuple(tools)
         if not any(tool.strict for tool in offered):
@@ -143,23 +140,23 @@ class ToolCalls:
         return cls(offered, only_strict=True, markup=markup)
 
     def begin(self, vocabulary: Vocabulary, prompt: Sequence[int]) -> "CallConstraint":
-        """Begin in free text."""
+        """Begin outside of a call."""
         if vocabulary not in self._begun:
             forms, shared = self.markup.forms if self.tools else (), self.markup.dropped
-            self._begun[vocabulary] = [_Calls(self, CallWriting(form, shared), vocabulary) for form in forms]
+            self._begun[vocabulary] = [_FormGrammar(self, CallWriting(form, shared), vocabulary) for form in forms]
         return CallConstraint(self._begun[vocabulary])
 
 
 class CallConstraint(Constraint):
     """Free text, and calls in it."""
 
-    def __init__(self, calls: "Sequence[_Calls]", call: "_Call | None" = None, line: bytes = b"") -> None:
+    def __init__(self, calls: "Sequence[_FormGrammar]", call: "_Call | None" = None, line: bytes = b"") -> None:
         """Start outside of a call, or in one.
 
         Args:
-            calls: those that may be written.
-            call: the one that is open.
-            line: the answer before, or the end of it.
+            calls: the grammar of each form.
+            call: the open call.
+            line: the end of the answer so far.
         """
         self._calls, self._call, self._line = calls, call, line
 
@@ -178,7 +175,7 @@ class CallConstraint(Constraint):
         self._watch(token)
 
     def _watch(self, token: int) -> None:
-        """Find the beginning of a call that is text."""
+        """Find a call whose opening is text."""
         texts = [calls for calls in self._calls if calls.opens is None]
         if not texts:
             return
@@ -192,11 +189,11 @@ class CallConstraint(Constraint):
                 self._line = b"\n"
                 return
         if len(self._line) > _LINE_BYTES:
-            # It begins neither a line nor the answer.
+            # The rest begins neither a line nor the answer.
             self._line = b"-" + self._line[-_LINE_BYTES // 2 :]
 
     def relax(self) -> None:
-        """Leave the open value free, or the rest of the call where no known value is open."""
+        """Free the open value if it has a rule, otherwise the rest of the call."""
         if self._call is not None and not self._call.free_value():
             self._call = None
 
@@ -210,14 +207,14 @@ class CallConstraint(Constraint):
         return self._call.vocabulary.tokenize(text.decode("utf-8", "ignore"), special=True)[:most] if text else []
 
 
-class _Calls:
+class _FormGrammar:
     """The grammar of a `ToolCalls` in one form and one vocabulary.
 
     Attributes:
-        writing: how calls are written.
-        opens: the token that begins a call; None where that is text.
-        closes_value: the token that ends a value; None where that is text.
-        held: the arguments whose values the grammar says, by the names of tool and argument.
+        writing: follows calls of the form.
+        opens: the token that begins a call; None if text does.
+        closes_value: the token that ends a value; None if text does.
+        fixed: names of tool and argument whose values the grammar restricts.
     """
 
     def __init__(self, spec: ToolCalls, writing: CallWriting, vocabulary: Vocabulary) -> None:
@@ -230,17 +227,18 @@ class _Calls:
         self.name = writing.name_pattern(self.tools)
         grammar = call_grammar(spec.tools, vocabulary.id_of, writing, only_strict=spec.only_strict)
         self._first = compiled(vocabulary, grammar.lark)
-        self.held = grammar.held
+        self.fixed = grammar.fixed
         self._closers: dict[tuple[bytes, bool], list[int]] = {}
 
     def begin(self) -> "_Call":
-        """Return a call of which nothing is written."""
+        """Return a call at its beginning."""
         return _Call(self, self._first.deep_copy())
 
     def value(self, tool: str, value: OpenValue, given: Mapping[str, str]) -> "_Value | None":
-        """Return what is known of a value beyond the grammar."""
-        known = self.rules is None or not value.key or (tool, value.key) in self.held
-        rule = None if known or self.rules is None else self.rules.rule(tool, value.key, given)
+        """Return a value with its rule; None if it has none."""
+        if self.rules is None or not value.key or (tool, value.key) in self.fixed:
+            return None
+        rule = self.rules.rule(tool, value.key, given)
         if rule is None:
             return None
         key = rule, self.writing.form.kind, value.closes
@@ -248,7 +246,7 @@ class _Calls:
         return _Value(rule, self.writing, value.closes.removesuffix(self.closing), text)
 
     def closers(self, closes: bytes, written: int) -> list[int]:
-        """Return the tokens that may end a value; `written` bytes of what does are written already."""
+        """Return the tokens that may end a value, after `written` bytes of what closes it."""
         if not closes:
             return []
         key = closes, bool(written)
@@ -263,7 +261,7 @@ class _Calls:
 
 
 def _tails(piece: bytes, closes: bytes) -> Iterator[bytes]:
-    """Yield each end of a piece of text that may begin what closes a value."""
+    """Yield the suffixes of a piece that may begin what closes a value."""
     place = piece.find(closes[:1])
     while place >= 0:
         tail = piece[place:]
@@ -274,26 +272,26 @@ def _tails(piece: bytes, closes: bytes) -> Iterator[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """A known value that is being written.
+    """An open value with a rule.
 
     Attributes:
-        rule: what it is.
-        writing: how calls are written.
-        closes: what ends it, without the token that does.
-        text: what it continues with; None where only what closes it is possible.
-        said: what is written.
-        closing: how many bytes of what closes it, which is text, are written; 0 for none.
+        rule: the rule.
+        writing: follows calls of the form.
+        closes: the text that ends it, without a special token.
+        text: the matcher of its text; None if only what closes it may follow.
+        written: the value so far.
+        closing: bytes of `closes` written so far.
     """
 
     rule: Choices | Excerpt
     writing: CallWriting
     closes: bytes
     text: "LLMatcher | None"
-    said: bytes = b""
+    written: bytes = b""
     closing: int = 0
 
     def closed(self, piece: bytes) -> int:
-        """Return how many bytes of what closes it, and of what follows, are written after `piece`; 0 for none."""
+        """Return the bytes of what closes it, and of what follows, after `piece`; 0 for none."""
         if not self.closes:
             return 0
         rest = self.closes[self.closing :]
@@ -306,7 +304,7 @@ class _Value:
     def is_whole(self, head: bytes = b"") -> bool:
         """Return whether the value may end after `head`, which continues it."""
         try:
-            return self.rule.is_whole(self.writing.read((self.said + head).decode(), self.closes))
+            return self.rule.is_whole(self.writing.read((self.written + head).decode(), self.closes))
         except ValueError:
             # In the middle of a character.
             return False
@@ -314,62 +312,62 @@ class _Value:
 
 @dataclass(slots=True)
 class _Argument:
-    """An argument whose value is being written.
+    """The argument whose value is open.
 
     Attributes:
-        opened: where the value starts in the text of the call, and what ends it.
-        held: whether the grammar says what the value is.
-        value: what is known of it beyond the grammar; None for nothing.
+        opened: where the value starts, and what ends it.
+        fixed: whether the grammar restricts the value.
+        value: the value with its rule; None for no rule.
     """
 
     opened: OpenValue
-    held: bool
+    fixed: bool
     value: _Value | None
 
 
 class _Call:
-    """A call that is being written."""
+    """An open call."""
 
-    def __init__(self, calls: _Calls, grammar: "LLMatcher") -> None:
-        self._calls, self.vocabulary, self._writing = calls, calls.vocabulary, calls.writing
+    def __init__(self, form: _FormGrammar, grammar: "LLMatcher") -> None:
+        self._form, self.vocabulary, self._writing = form, form.vocabulary, form.writing
         self._grammar = grammar
         self._tool: ToolSpec | None = None
         self._given: dict[str, str] = {}
         self._argument: _Argument | None = None
-        # Of the arguments that may come next: their rules read files.
+        # Cached for the arguments that may come next, because rules read files.
         self._values: dict[str, _Value | None] = {}
-        # Written since the call, or the arguments, began, or since the last value ended.
+        # The call since it or its arguments began, or since the last value.
         self._text = b""
-        # Brackets that were open before it.
+        # Depth of brackets before that text.
         self._level = 0
-        # Whether what ended a value may have been part of it.
-        self._doubtful = False
+        # Whether the end of the last value may be part of that value.
+        self._uncertain_end = False
 
     def copy(self) -> "_Call":
-        new = _Call(self._calls, self._grammar.deep_copy())
+        new = _Call(self._form, self._grammar.deep_copy())
         new._tool, new._given, new._text = self._tool, dict(self._given), self._text
         new._argument = None if self._argument is None else replace(self._argument)
-        new._values, new._level, new._doubtful = dict(self._values), self._level, self._doubtful
+        new._values, new._level, new._uncertain_end = dict(self._values), self._level, self._uncertain_end
         return new
 
     def mask(self) -> RowMask:
         argument = self._argument
-        if argument is None or argument.held:
-            return RowMask(allowed=_CallTokens(self), least=LEAST_SHARE if self._doubtful else 0.0)
+        if argument is None or argument.fixed:
+            return RowMask(allowed=_CallTokens(self), least=LEAST_SHARE if self._uncertain_end else 0.0)
         if (value := argument.value) is not None:
             return RowMask(allowed=_CallTokens(self), least=value.rule.least)
         if self._writing.form.kind not in (FormKind.TAGGED, FormKind.QUOTED):
             return RowMask(allowed=MatcherTokens(self._grammar, self.vocabulary.size), wide=True)
-        # Only the call of a strict tool has to end as a call: any other may be given up in a value.
+        # Only the call of a strict tool has to be finished; another may be given up within a value.
         assert self._tool is not None, "an argument has a tool"
         return RowMask(allowed=_CallTokens(self), wide=True) if self._tool.strict else FREE
 
     def advance(self, token: int) -> bool:
-        """Write `token`; False where the call has ended, was left or is free from now on."""
+        """Follow `token`; return False if the call has ended, was left, or is free from now on."""
         return self._write([token], self.vocabulary.piece(token), token)
 
     def write(self, text: bytes) -> bool:
-        """Write text, as `advance` does."""
+        """Follow text, as `advance` does."""
         tokens = matcher.bytes_of(self.vocabulary, text)
         return tokens is not None and self._write(tokens, text, None)
 
@@ -377,7 +375,7 @@ class _Call:
         if self._grammar.try_consume_tokens(tokens) != len(tokens):
             return False
         self._text += piece
-        self._doubtful = False
+        self._uncertain_end = False
         if self._argument is None:
             self._end_call()
             if not self._read_name():
@@ -388,43 +386,43 @@ class _Call:
         return not self._grammar.is_stopped() and not self._grammar.is_accepting()
 
     def free_value(self) -> bool:
-        """Leave the open value free; False if none is open of which something is known."""
+        """Drop the rule of the open value; return False if there is none."""
         if self._argument is None or self._argument.value is None:
             return False
         self._argument.value = None
         return True
 
     def _read_name(self) -> bool:
-        """Read the tool's name; False if its arguments are free."""
-        if self._tool is None and (named := self._calls.name.search(self._text)) is not None:
-            self._tool = self._calls.tools[named[1].decode()]
+        """Read the tool's name; return False if its arguments are free."""
+        if self._tool is None and (named := self._form.name.search(self._text)) is not None:
+            self._tool = self._form.tools[named[1].decode()]
             self._text, self._level = self._text[named.end() :], int(self._writing.form.kind is FormKind.JSON)
-            return self._tool.strict or not self._calls.only_strict
+            return self._tool.strict or not self._form.only_strict
         return True
 
     def _end_call(self) -> None:
-        """Begin another call where one has ended in a list of them."""
-        if self._tool is None or not self._writing.whole:
+        """Prepare for the next call of a list."""
+        if self._tool is None or not self._writing.is_list:
             return
         sign = b"}" if self._writing.is_json else b")"
         if sign in self._text and (not self._writing.is_json or self._level + brackets(self._text) <= 0):
             self._tool, self._given, self._text = None, {}, self._text[self._text.rfind(sign) + 1 :]
 
     def _drop(self, end: int) -> None:
-        """Forget the text up to a place."""
+        """Drop the text up to an offset."""
         before, self._text = self._text[:end], self._text[end:]
         if self._writing.is_json:
             self._level += brackets(before)
 
     def _open_value(self) -> None:
-        """Begin the value that is opened in the text."""
+        """Begin the value that the text opens, if any."""
         opened = None if self._tool is None else self._writing.open_value(self._text, self._level)
         if opened is None or self._tool is None:
             return
         value, rest = self._value(self._tool, opened), self._text[opened.starts :]
         if value is not None and rest:
             value = self._after(value, rest)
-        self._argument = _Argument(opened, (self._tool.name, opened.key) in self._calls.held, value)
+        self._argument = _Argument(opened, (self._tool.name, opened.key) in self._form.fixed, value)
         if rest:
             self._close_value(None)
 
@@ -434,9 +432,9 @@ class _Call:
             self._argument.value = self._after(self._argument.value, piece)
 
     def _close_value(self, token: int | None) -> bool:
-        """End the open value if what closes it is written."""
+        """End the open value if it is closed; return whether it is."""
         assert self._argument is not None, "a value is open"
-        opened, closes = self._argument.opened, self._calls.closes_value
+        opened, closes = self._argument.opened, self._form.closes_value
         if closes is not None and token is not None and token != closes:
             return False
         found = self._writing.end_of_value(self._text, opened)
@@ -444,23 +442,23 @@ class _Call:
             return False
         ends, behind = found
         try:
-            said = self._writing.read(self._text[opened.starts : ends].decode("utf-8", "replace"), opened.closes)
+            value = self._writing.read(self._text[opened.starts : ends].decode("utf-8", "replace"), opened.closes)
         except ValueError:
-            said = ""
-        self._given[opened.key] = said
+            value = ""
+        self._given[opened.key] = value
         self._drop(behind)
         self._argument, self._values = None, {}
         form = self._writing.form
-        self._doubtful = closes is None and form.kind is FormKind.TAGGED and not form.escaped
+        self._uncertain_end = closes is None and form.kind is FormKind.TAGGED and not form.escaped
         self._open_value()
         return True
 
     def _value(self, tool: ToolSpec, opened: OpenValue) -> _Value | None:
-        """Return what is known of the value of an argument that comes next."""
+        """Return the value of the next argument with its rule; None for no rule."""
         if opened.key not in self._values:
             given = {**self._given, **self._writing.scalars(self._text[: opened.starts])}
             self._given = given
-            self._values[opened.key] = self._calls.value(tool.name, opened, given)
+            self._values[opened.key] = self._form.value(tool.name, opened, given)
         return self._values[opened.key]
 
     def _steps(self, value: _Value, piece: bytes) -> tuple[bool, int]:
@@ -469,19 +467,19 @@ class _Call:
         return continues, value.closed(piece)
 
     def _after(self, value: _Value, piece: bytes) -> _Value | None:
-        """Return the value after `piece`; None where it was left."""
+        """Return the value after `piece`; None if the rule was broken."""
         continues, closing = self._steps(value, piece)
         if not continues and not closing:
             return None
         text = matcher.after(value.text, self.vocabulary, piece) if continues and value.text is not None else None
-        return replace(value, text=text, said=value.said + piece, closing=closing)
+        return replace(value, text=text, written=value.written + piece, closing=closing)
 
     def allows(self, token: int) -> bool:
         """Return whether `token` may come next."""
         argument, text = self._argument, self.vocabulary.pieces[token]
         value = None if argument is None else argument.value
         if value is not None and text and not value.closing and not (value.closes and value.closes[:1] in text):
-            # Most candidates: text inside of a value, which the grammar of the call does not look into.
+            # The most frequent case: text within a value, of which the grammar sees nothing.
             return value.text is not None and value.text.validate_tokens([token]) == 1
         if self._grammar.validate_tokens([token]) != 1:
             return False
@@ -489,7 +487,7 @@ class _Call:
         if argument is not None:
             if value is None:
                 return True
-            if token == self._calls.closes_value:
+            if token == self._form.closes_value:
                 return bool(value.closing) or value.is_whole()
             return any(self._steps(value, piece))
         if self._tool is None or not self._may_open(piece):
@@ -500,7 +498,7 @@ class _Call:
         return value is None or any(self._steps(value, rest))
 
     def _may_open(self, piece: bytes) -> bool:
-        """Return whether a value may begin in a piece of text, so that it has to be looked into."""
+        """Return whether a value may begin within a piece of text."""
         return any(sign in piece for sign in (b">", b'"', b"'"))
 
     def every(self) -> NDArray[np.int32]:
@@ -513,8 +511,8 @@ class _Call:
             piece = self.vocabulary.piece
             allowed = (token for token in tokens.tolist() if not self._may_open(piece(token)) or self.allows(token))
             return np.fromiter(allowed, np.int32)
-        token = self._calls.closes_value
-        closers = [*([] if token is None else [token]), *self._calls.closers(value.closes, value.closing)]
+        token = self._form.closes_value
+        closers = [*([] if token is None else [token]), *self._form.closers(value.closes, value.closing)]
         ends = np.array([token for token in closers if self.allows(token)], np.int32)
         if value.text is None:
             return ends
@@ -523,11 +521,11 @@ class _Call:
         return np.union1d(np.array(inside, np.int32), ends)
 
     def forced(self) -> bytes:
-        """Return the text that comes next, where the only choice is in the blanks."""
+        """Return the text that must come next, up to a choice of blanks."""
         argument = self._argument
         if argument is not None and argument.value is not None:
             return self._forced_value(argument.value)
-        if argument is not None and not argument.held:
+        if argument is not None and not argument.fixed:
             return b""
         text, ahead, form = "", self._grammar, self._writing.form
         tagged, opening = form.kind is FormKind.TAGGED, form.key_closes[0].rstrip().rpartition("\n")[2]
@@ -546,18 +544,18 @@ class _Call:
         return text.encode()
 
     def _spelled(self, forced: bytes) -> str:
-        """Replace llguidance's names of special tokens in the bytes that come next by their texts."""
+        """Replace llguidance's names of special tokens by their texts."""
         piece = self.vocabulary.piece
         return _SPECIAL.sub(lambda found: piece(int(found[1])), forced).decode("utf-8", "ignore")
 
     def _behind(self, grammar: "LLMatcher", text: str) -> "LLMatcher | None":
-        """Return the grammar after `text`, tags included; None where it does not allow it."""
+        """Return the grammar after `text` with its special tokens; None if it is not allowed."""
         tokens = self.vocabulary.tokenize(text, special=True)
         ahead: LLMatcher = grammar.deep_copy()
         return ahead if ahead.try_consume_tokens(tokens) == len(tokens) else None
 
     def _forced_value(self, value: _Value) -> bytes:
-        closes = value.closes + self._calls.closing
+        closes = value.closes + self._form.closing
         if value.text is None or value.closing:
             return closes[value.closing :]
         text: bytes = value.text.compute_ff_bytes()

@@ -1,5 +1,5 @@
-"""How a model writes tool calls, read off its template: a call with known name, keys and values is rendered, and the
-text around them is its form.
+"""Detects how a model writes tool calls: a call with known name, keys and values is rendered by its chat template, and
+the text around them is its form.
 
 Nearly all templates use one of four forms; Gemma 4 has one of its own:
 
@@ -9,7 +9,7 @@ Nearly all templates use one of four forms; Gemma 4 has one of its own:
     Python        <|tool_call_start|>[N(K=V, …)]<|tool_call_end|>
     quoted        <|tool_call>call:N{K:<|"|>V<|"|>, …}<tool_call|>
 
-What differs from call to call (an identifier, a number, the name once more) is `VARIABLE` in a form's texts.
+What differs from call to call (an identifier, a number, the name again) is `VARIABLE` in a form's texts.
 """
 
 import json
@@ -35,10 +35,10 @@ class FormKind(Enum):
 
 
 VARIABLE = "\ufffc"
-"""Stands for what differs from call to call; no template writes it."""
+"""A placeholder for what differs from call to call; no template writes this character."""
 
 QUOTE = '<|"|>'
-"""What encloses strings in Gemma 4's calls, and nothing else's."""
+"""Encloses strings in Gemma 4's calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +47,14 @@ class CallForm:
 
     Attributes:
         kind: how name and arguments are written.
-        opens: the text before the first call of a turn; empty if calls are whole turns.
-        closes: the text after the last call, and what the template writes behind it.
-        between: the text from the end of one call to the next; empty if a turn has one call only.
-        after_name: for names with JSON and tags: what ends the name.
-        key_opens, value_closes: for tags: before each key, and after its value.
-        key_closes: for tags: between key and value, for strings and for other types.
-        keys: for JSON: the members with the name and with the arguments.
-        escaped: whether markers in values have a backslash, as Laguna's have.
+        opens: the text before the first call of a turn; empty if a call is the whole turn.
+        closes: the text after the last call, including what the template writes after the turn.
+        between: the text between two calls; empty if a turn has one call only.
+        after_name: the text after the name (name and JSON, tagged).
+        key_opens, value_closes: the text before each key and after its value (tagged).
+        key_closes: the text between key and value, for strings and for other types (tagged).
+        keys: the keys of the name and of the arguments (JSON).
+        escaped: whether markers in values are escaped by a backslash, as Laguna's are.
     """
 
     kind: FormKind
@@ -70,19 +70,19 @@ class CallForm:
 
     @property
     def call_closes(self) -> str:
-        """What closes every call, the last one or not."""
+        """The text that closes each call; `closes` without what closes a list of calls."""
         if not self.between:
             return self.closes
         return _whole_tags(common_start(self.between, self.closes))
 
     @property
     def next_opens(self) -> str:
-        """What stands before the second call and later ones."""
+        """The text that opens the second and later calls of a turn."""
         return self.between.removeprefix(self.call_closes)
 
 
 HERMES = CallForm(FormKind.JSON, "<tool_call>\n", "\n</tool_call>", "\n</tool_call>\n<tool_call>\n")
-"""The form of Hermes and Qwen, which endpoints return as text more often than any other."""
+"""The form of Hermes and Qwen, the most frequent one."""
 
 LAGUNA = CallForm(
     FormKind.TAGGED,
@@ -94,10 +94,10 @@ LAGUNA = CallForm(
     value_closes="</arg_value>",
     escaped=True,
 )
-"""The form of Laguna; GLM's has no escapes."""
+"""The form of Laguna; GLM's is the same without escapes."""
 
 Render = Callable[[Sequence[Mapping[str, object]], Sequence[Mapping[str, object]]], str]
-"""Messages and tools in, text out; raises TemplateFailed."""
+"""Renders messages and tools; raises TemplateFailed."""
 
 
 def probe_tools() -> list[Mapping[str, object]]:
@@ -124,7 +124,7 @@ def probe(calls: int) -> list[Mapping[str, object]]:
 
 
 def read_form(render: Render) -> CallForm | None:
-    """Return the form of the calls that a template writes; None if it writes none, or in no form that is known.
+    """Return the form of the calls that a template writes; None if it writes none, or in an unknown form.
 
     Raises:
         TemplateFailed: the template refuses a conversation with one call.
@@ -148,18 +148,18 @@ def read_form(render: Render) -> CallForm | None:
 
 
 def _after_question(text: str) -> str:
-    """Return what follows the question, up to the first result."""
+    """Return the text between the question and the first result."""
     return text.rpartition(_USER)[2].partition(RESULT)[0]
 
 
 def _leading_thoughts(text: str) -> str:
-    """Return an empty thought at the start of a turn, with the blanks around it."""
+    """Return the empty thinking tags at the start of a turn, with the blanks around them."""
     found = re.match(r"\s*(?:<think>\s*</think>|<\|START_THINKING\|><\|END_THINKING\|>)", text)
     return found[0] if found else ""
 
 
 def _between(render: Render) -> str:
-    """Return what stands between two calls; empty if the template refuses two."""
+    """Return the text between two calls; empty if the template refuses two."""
     try:
         two = _after_question(render(probe(2), probe_tools()))
     except TemplateFailed:
@@ -175,11 +175,11 @@ def _between(render: Render) -> str:
 
 
 _Found = tuple[CallForm, int, int]
-"""A form without what stands around a call, and where the call begins and ends in the text."""
+"""A form without the text around a call, and the start and end of the call in the text."""
 
 
 def _decoded(text: str, at: int) -> tuple[dict[str, object], int] | None:
-    """Return the JSON object at a place, and where it ends."""
+    """Return the JSON object at an offset and its end."""
     try:
         value, end = json.JSONDecoder().raw_decode(text, at)
     except ValueError:
@@ -188,7 +188,7 @@ def _decoded(text: str, at: int) -> tuple[dict[str, object], int] | None:
 
 
 def _json(text: str, place: int) -> _Found | None:
-    """`{"name": N, "arguments": {…}}` around a place."""
+    """Find `{"name": N, "arguments": {…}}` around an offset."""
     at = text.rfind("{", 0, text.rfind("{", 0, place))
     while at >= 0:
         value, end = _decoded(text, at) or ({}, 0)
@@ -201,7 +201,7 @@ def _json(text: str, place: int) -> _Found | None:
 
 
 def _named_json(text: str, place: int) -> _Found | None:
-    """`N`, some text, `{…}`."""
+    """Find `N`, some text, `{…}`."""
     at, start = text.rfind("{", 0, place), text.rfind(NAME, 0, place)
     value, end = _decoded(text, at) or ({}, 0) if at >= 0 else ({}, 0)
     if list(value) != list(KEYS) or start < 0:
@@ -210,7 +210,7 @@ def _named_json(text: str, place: int) -> _Found | None:
 
 
 def _quoted(text: str, place: int) -> _Found | None:
-    """`N{K:<|"|>V<|"|>, …}`."""
+    """Find `N{K:<|"|>V<|"|>, …}`."""
     start, end = text.rfind(NAME, 0, place), text.find("}", place) + 1
     if not text.startswith(QUOTE, place + len(TEXT)) or start < 0 or not end:
         return None
@@ -218,7 +218,7 @@ def _quoted(text: str, place: int) -> _Found | None:
 
 
 def _python(text: str, place: int) -> _Found | None:
-    """`N(K='V', …)`."""
+    """Find `N(K='V', …)`."""
     start, end = text.rfind(NAME, 0, place), text.find(")", place) + 1
     if start < 0 or not end or not text.startswith(f"({KEYS[0]}=", start + len(NAME)):
         return None
@@ -226,7 +226,7 @@ def _python(text: str, place: int) -> _Found | None:
 
 
 def _tagged(text: str, place: int) -> _Found | None:
-    """Every key and value between tags, up to the first tag that is no value's."""
+    """Find keys and values between tags."""
     start, key = text.rfind(NAME, 0, place), text.rfind(KEYS[0], 0, place)
     other = text.find(KEYS[1], place)
     number = text.find(str(NUMBER), other)
@@ -252,17 +252,17 @@ def _tagged(text: str, place: int) -> _Found | None:
 
 
 def _variable(text: str) -> str:
-    """Return a form's text with `VARIABLE` for what differs from call to call."""
+    """Replace what differs from call to call by `VARIABLE`."""
     return re.sub(rf"{NAME}|call0000\d|(?<![\w.])\d+(?!\w)", VARIABLE, text)
 
 
 def common_start(one: str, other: str) -> str:
-    """Return the text with which both texts begin."""
+    """Return the common prefix of two texts."""
     size = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     return one[:size]
 
 
 def _whole_tags(text: str) -> str:
-    """Return a text without the tag that begins at its end and is not closed there."""
+    """Return a text without an incomplete tag at its end."""
     at = max(text.rfind("<"), text.rfind("[") if text.endswith("[") else -1)
     return text if at < 0 or ">" in text[at:] else text[:at]

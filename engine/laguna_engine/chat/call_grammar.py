@@ -1,8 +1,8 @@
-"""The grammar of all calls of some tools, in llguidance's Lark dialect, by the form in which a model writes calls.
+"""The grammar of the calls of some tools in one form, in llguidance's Lark dialect.
 
-Tagged arguments, up to `_ANY_ORDER`, come in any order, each once, the required ones before the end. Of a tool with
-more, a strict call has them in the schema's order, because each set of those that are left is a rule; another call has
-any of them in any order. In JSON and in other forms with commas arguments have the schema's order.
+Up to `_ANY_ORDER` tagged arguments may come in any order, each once, and the required ones must come. A tool with more
+takes them in the schema's order if it is strict, because each subset would need a rule, and otherwise in any order and
+number. In JSON and in forms with commas arguments have the schema's order.
 """
 
 import json
@@ -19,7 +19,7 @@ from laguna_engine.errors import RequestError
 
 _ANY_ORDER = 6
 _MOST_REFERENCES = 8
-"""Schemas that refer to one another, at most, before one that says what it is."""
+"""Longest chain of references between schemas that is followed."""
 
 _FREE = "/(?s:.*)/"
 _TYPES = {"string", "integer", "number", "boolean", "array", "object", "null"}
@@ -32,8 +32,8 @@ INTEGER: /-?(0|[1-9][0-9]{0,18})/
 KEY: /[\w\-]{1,64}/
 PYTHON: /'([^'\\]|\\(?s:.))*'|"([^"\\]|\\(?s:.))*"/
 """
-_UNHELD = {"not", "if", "allOf"}
-"""Keywords that no regular expression of a text is made of."""
+_UNSUPPORTED = {"not", "if", "allOf"}
+"""Keywords that cannot be turned into a regular expression."""
 
 _FORMATS = {
     "date": r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])",
@@ -49,11 +49,11 @@ class CallGrammar:
     """A grammar.
 
     Attributes:
-        held: the arguments whose values it says, by the names of tool and argument; others are any text.
+        fixed: names of tool and argument whose values the grammar restricts; others are any text.
     """
 
     lark: str
-    held: frozenset[tuple[str, str]]
+    fixed: frozenset[tuple[str, str]]
 
 
 def quoted(text: str) -> str:
@@ -62,7 +62,7 @@ def quoted(text: str) -> str:
 
 
 def value_grammar(chunks: Sequence[str]) -> str:
-    """Return the grammar of a text that consists of some of `chunks` in a row, the last perhaps cut."""
+    """Return the grammar of a text that is a run of consecutive `chunks`; the last may be cut."""
     return f"start: VALUE\nVALUE: %regex {json.dumps({'substring_chunks': chunks})}\n"
 
 
@@ -73,33 +73,33 @@ def call_grammar(
     *,
     only_strict: bool = False,
 ) -> CallGrammar:
-    """Return the grammar of what follows the text that begins a call, up to the end of the call.
+    """Return the grammar of a call after its opening text, up to its end.
 
     Args:
-        tools: those that may be called.
-        id_of: the special token of a text; None where it is text.
-        writing: how calls are written; None for Laguna's.
-        only_strict: leave the arguments of a tool free that is not strict.
+        tools: the tools that may be called.
+        id_of: returns the special token of a text, or None.
+        writing: the form of the calls; None for Laguna's.
+        only_strict: allow any arguments for tools that are not strict.
 
     Raises:
-        RequestError: the schema of a strict tool cannot be held.
+        RequestError: the schema of a strict tool cannot be enforced.
     """
     writing = writing or CallWriting(LAGUNA)
     calls = _WRITERS[writing.form.kind](writing, id_of)
     rules = [f"start: {calls.start()}", f"call: {' | '.join(f't{number}' for number in range(len(tools)))}", _FIXED]
-    held: set[tuple[str, str]] = set()
+    fixed: set[tuple[str, str]] = set()
     for number, tool in enumerate(tools):
         if only_strict and not tool.strict:
             rules.append(calls.free(f"t{number}", tool))
             continue
         ways = {key: _ways(tool, key, writing) for key in _properties(tool)}
-        held.update((tool.name, key) for key, each in ways.items() if each)
+        fixed.update((tool.name, key) for key, each in ways.items() if each)
         rules += calls.rules(f"t{number}", tool, ways)
-    return CallGrammar("\n".join(rules) + "\n", frozenset(held))
+    return CallGrammar("\n".join(rules) + "\n", frozenset(fixed))
 
 
 def check_strict(tools: Sequence[ToolSpec], writing: CallWriting | None = None) -> None:
-    """Check that the schemas of strict tools can be held; RequestError says why one cannot."""
+    """Check that the schemas of strict tools can be enforced; RequestError with the reason if not."""
     from llguidance import LLMatcher
 
     grammar = LLMatcher.grammar_from_lark(call_grammar(tools, writing=writing, only_strict=True).lark)
@@ -131,7 +131,7 @@ class _Json:
 
 
 _Ways = Sequence[_Text | _Choices | _Json]
-"""What a value may be; empty for anything of its type."""
+"""Alternatives for a value; empty for any value of its type."""
 
 
 class _CallGrammar:
@@ -141,11 +141,11 @@ class _CallGrammar:
         self.form, self._writing, self._id_of = writing.form, writing, id_of
 
     def start(self) -> str:
-        """Return what follows the text that begins a call."""
+        """Return the start rule: everything after the text that begins a call."""
         first, last = self.literal(self._writing.after_opening), self.literal(self._writing.end)
-        if self._writing.whole:
+        if self._writing.is_list:
             return f"{first} call ({self.literal(self.form.between)} call)* {last}"
-        # What a template writes behind the only call of a turn may be the end of the turn.
+        # The text after the only call of a turn may be the end of the turn.
         return f"{first} call {self.literal(self.form.call_closes) if self.form.between else ''}"
 
     def free(self, name: str, tool: ToolSpec) -> str:
@@ -153,7 +153,7 @@ class _CallGrammar:
         return self.call(name, tool, '%json {"type": "object"}')
 
     def rules(self, name: str, tool: ToolSpec, ways: Mapping[str, _Ways]) -> Iterator[str]:
-        """Yield the rules of a call; `ways` are those of its values."""
+        """Yield the rules of a call; `ways` are the alternatives for its values."""
         raise NotImplementedError
 
     def call(self, name: str, tool: ToolSpec, arguments: str) -> str:
@@ -161,7 +161,7 @@ class _CallGrammar:
         raise NotImplementedError
 
     def literal(self, text: str) -> str:
-        """Return a text of the form, with its special tokens, any blanks, and what differs from call to call."""
+        """Return a text of the form as a rule, with special tokens, flexible blanks and `VARIABLE` parts."""
         parts: list[str] = []
         at = 0
         for found in TAG.finditer(text):
@@ -210,7 +210,7 @@ class _CommaGrammar(_CallGrammar):
         )
 
     def _value(self, name: str, ways: _Ways) -> Iterator[str]:
-        """Yield the rules of a value that is written in one of some ways."""
+        """Yield the rules of a value with these alternatives."""
         quote = self.literal(QUOTE)
         for number, way in enumerate(ways):
             rule = f"{name}w{number}"
@@ -238,7 +238,7 @@ class _CommaGrammar(_CallGrammar):
         opens, closes, sets = ("(", ")", "=") if self.form.kind is FormKind.PYTHON else ("{", "}", ":")
         keys, needed = list(ways), _needed(tool)
         if self.form.kind is FormKind.QUOTED:
-            # As Gemma's template has them.
+            # Gemma's template sorts them.
             keys.sort()
         for place, key in enumerate(keys):
             value = f"{name}v{place}"
@@ -262,7 +262,7 @@ class _CommaGrammar(_CallGrammar):
 
 
 class _TaggedGrammar(_CallGrammar):
-    """Every key and value between tags."""
+    """`<function=N><parameter=K>V</parameter>…</function>`."""
 
     def __init__(self, writing: CallWriting, id_of: Callable[[str], int | None]) -> None:
         super().__init__(writing, id_of)
@@ -286,11 +286,11 @@ class _TaggedGrammar(_CallGrammar):
         yield from self._arguments(name, tool)
 
     def _argument(self, key: str, value: str, kind: str) -> str:
-        """Return an argument with the blanks after it; `value` is the name of its rule."""
+        """Return an argument and the blanks after it. value: the name of its rule."""
         one, other = (each.rstrip() for each in self.form.key_closes)
         closes = self.literal(one)
         if one != other and kind != "string":
-            # They name the value's type.
+            # The tags name the value's type.
             start = common_start(one, other)
             end = common_start(one[len(start) :][::-1], other[len(start) :][::-1])[::-1]
             closes = f"{self.literal(start)} VARIABLE {self.literal(end.lstrip(string.ascii_letters))}"
@@ -299,7 +299,7 @@ class _TaggedGrammar(_CallGrammar):
         return f"{self.literal(self.form.key_opens)} {quoted(key)} {closes} {before} {value} BLANKS"
 
     def _value(self, name: str, ways: _Ways) -> Iterator[str]:
-        """Yield the rules of a value and the tag that ends it."""
+        """Yield the rules of a value and its closing tag."""
         closing = self.literal(self._closing)
         for number, way in enumerate(ways or [_Text(_FREE)]):
             rule = f"{name}w{number}"
@@ -313,7 +313,7 @@ class _TaggedGrammar(_CallGrammar):
         yield f"{name}: {' | '.join(f'{name}w{number}' for number in range(max(1, len(ways))))}"
 
     def _arguments(self, name: str, tool: ToolSpec) -> Iterator[str]:
-        """Yield the rules of the arguments that follow the name, and of the end."""
+        """Yield the rules of the arguments after the name, and of the end of the call."""
         keys, needed, end = list(_properties(tool)), _needed(tool), self.literal(self.form.call_closes)
         each = [self._argument(key, f"{name}v{place}", _type(_properties(tool)[key])) for place, key in enumerate(keys)]
         if len(keys) <= _ANY_ORDER:
@@ -340,7 +340,7 @@ _WRITERS: Mapping[FormKind, type[_CallGrammar]] = {
 
 
 def _whole_schema(tool: ToolSpec) -> Mapping[str, object]:
-    """Return the schema of the object with a call's arguments; of a tool that is not strict only what is checked."""
+    """Return the schema of a call's arguments; for a tool that is not strict, only what is checked afterwards."""
     if tool.strict:
         return tool.parameters
     properties: dict[str, object] = {}
@@ -365,10 +365,10 @@ def _needed(tool: ToolSpec) -> frozenset[str]:
 
 
 def _ways(tool: ToolSpec, key: str, writing: CallWriting) -> _Ways:
-    """Return what the value of an argument may be, in a form other than JSON; empty for anything of its type.
+    """Return the alternatives for the value of an argument; empty for any value of its type.
 
     Raises:
-        RequestError: the schema of a strict tool cannot be held.
+        RequestError: the schema of a strict tool cannot be enforced.
     """
     schema, ways = _properties(tool)[key], list[_Text | _Choices | _Json]()
     if writing.is_json:
@@ -376,7 +376,7 @@ def _ways(tool: ToolSpec, key: str, writing: CallWriting) -> _Ways:
     if not tool.strict or (isinstance(schema, Mapping) and _choices(schema)):
         if choices := _choice_ways(schema, writing):
             return choices
-        # Laguna's are left to it.
+        # Laguna writes numbers without help.
         kind = "" if writing.form.escaped or writing.form.kind is not FormKind.TAGGED else _type(schema)
         return [_Json(kind.upper())] if kind in ("integer", "number") else []
     shared = {name: tool.parameters[name] for name in ("$defs", "definitions") if name in tool.parameters}
@@ -388,7 +388,7 @@ def _ways(tool: ToolSpec, key: str, writing: CallWriting) -> _Ways:
         elif regex := _regex(each, key, escaped=writing.form.kind is FormKind.PYTHON):
             ways.append(_Text(regex))
         elif writing.form.kind is FormKind.TAGGED:
-            # Any text may be any value.
+            # In tags, any text is also any other value.
             return []
         else:
             ways.append(_Text(_FREE))
@@ -398,7 +398,7 @@ def _ways(tool: ToolSpec, key: str, writing: CallWriting) -> _Ways:
 def _alternatives(
     schema: object, root: Mapping[str, object], left: int = _MOST_REFERENCES
 ) -> Iterator[Mapping[str, object]]:
-    """Yield schemas of one type each; a value has to satisfy one of them."""
+    """Split a schema into alternatives of one type each."""
     if not isinstance(schema, Mapping) or not left:
         yield {}
         return
@@ -428,25 +428,25 @@ def _resolved(reference: str, root: Mapping[str, object]) -> object:
 
 
 def _regex(schema: Mapping[str, object], key: str, *, escaped: bool) -> str:
-    """Return what a schema says of a text, in Lark's notation; empty for any text.
+    """Return a string schema as a regular expression in Lark's notation; empty for any text.
 
     Args:
-        schema: of the text.
-        key: the argument.
-        escaped: the text is written as in Python. One with a pattern has nothing that would need an escape.
+        schema: the schema.
+        key: the argument, for errors.
+        escaped: whether the text is a literal of Python; one with a pattern then contains no escapes.
 
     Raises:
-        RequestError: it cannot be held.
+        RequestError: the schema cannot be enforced.
     """
     found = []
-    if unknown := _UNHELD & schema.keys():
-        raise _unheld(key, ", ".join(sorted(unknown)))
+    if unknown := _UNSUPPORTED & schema.keys():
+        raise _unsupported(key, ", ".join(sorted(unknown)))
     JsonSchema.checked(schema)
     if (pattern := schema.get("pattern")) is not None:
         found.append(_whole(str(pattern), key))
     if (form := schema.get("format")) is not None:
         if form not in _FORMATS:
-            raise _unheld(key, f"format {form!r}")
+            raise _unsupported(key, f"format {form!r}")
         found.append(_FORMATS[form])
     if escaped and found:
         found.append(r"""[^'"\\\n]*""")
@@ -458,21 +458,21 @@ def _regex(schema: Mapping[str, object], key: str, *, escaped: bool) -> str:
 
 
 def _whole(pattern: str, key: str) -> str:
-    """Turn a pattern that a text contains into one of the whole text."""
+    """Turn a pattern that a text must contain into one that matches the whole text."""
     begins, ends = pattern.startswith("^"), pattern.endswith("$") and not pattern.endswith(r"\$")
     inner = pattern[begins : len(pattern) - ends]
-    # Without what is escaped or in a class.
+    # Without escapes and classes.
     plain = re.sub(r"\\.|\[(?:\\.|[^\]])*\]", "", inner)
     outermost = plain
     while (without := re.sub(r"\([^()]*\)", "", outermost)) != outermost:
         outermost = without
     if re.search(r"[\^$]", plain) or ("|" in outermost and (begins or ends)):
-        raise _unheld(key, f"pattern {pattern!r}")
+        raise _unsupported(key, f"pattern {pattern!r}")
     return f"{'' if begins else '(?s:.*)'}({inner}){'' if ends else '(?s:.*)'}"
 
 
-def _unheld(key: str, what: str) -> RequestError:
-    return RequestError(f"the schema of {key!r} cannot be used: {what} cannot be held; leave that part out")
+def _unsupported(key: str, what: str) -> RequestError:
+    return RequestError(f"the schema of {key!r} cannot be used: {what} cannot be enforced; leave that part out")
 
 
 def _properties(tool: ToolSpec) -> Mapping[str, object]:

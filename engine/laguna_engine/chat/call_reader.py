@@ -1,6 +1,6 @@
-"""Reads one call at the start of a text, by the form that was read off a template (`call_form`).
+"""Reads one call at an offset of a text, by its form (`call_form`).
 
-Blanks between tags may differ from the template's. Nothing but `Incomplete` and `Wrong` is raised.
+Blanks between tags may differ from the template's. Only `Incomplete` and `Wrong` are raised.
 """
 
 import ast
@@ -15,15 +15,21 @@ from itertools import dropwhile
 from laguna_engine.chat.call_form import QUOTE, VARIABLE, CallForm, FormKind, common_start
 
 _VARIABLE_CHARS = 200
-"""Most characters of what differs from call to call, and of what stands between a name and its JSON."""
+"""Most characters of a variable part, and between a name and its JSON."""
 
 PYTHON_TAG = "<|python_tag|>"
-"""May precede Llama's calls, which have no other opening."""
+"""May precede Llama's calls, which have no opening otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenCall:
-    """A call as it was written: its name, its arguments, and where it ends in the text."""
+    """A call.
+
+    Attributes:
+        name: the tool.
+        arguments: values by name; pairs of name and text where the form has no types.
+        end: the end of the call in the text.
+    """
 
     name: str
     arguments: Mapping[str, object] | Sequence[tuple[str, str]]
@@ -35,42 +41,42 @@ class Incomplete(Exception):
 
 
 class Wrong(Exception):
-    """What was written is not a call of this form; the message says why, to the model."""
+    """The text is not a call of this form; the message is written for the model."""
 
 
 Marks = Sequence[str | None]
 
 
 class Shape:
-    """A form as its marks: the tags and words that follow one another, with blanks between them or not.
+    """A form as marks: its tags and words, between which blanks may differ.
 
     Attributes:
         form: the form.
-        opens, next_opens: before the first call and later ones; None stands for what differs from call to call.
-        call_closes, tags: behind every call, and the tags of it.
-        closing: what may stand behind the last call; none of it is text.
+        opens, next_opens: the marks before the first call and later ones; None for a variable part.
+        call_closes, tags: the marks after each call, and those of them that are tags.
+        closing: what may follow the last call without being text.
     """
 
     def __init__(self, form: CallForm) -> None:
         self.form = form
-        # The words before the first tag are those of a header that the model may continue.
+        # The words before the first tag belong to a header, which the prompt may already have.
         whole = _marks(form.opens)
         self.opens = list(dropwhile(lambda mark: mark is None or not _is_tag(mark), whole)) or whole
         self.next_opens = _marks(form.next_opens)
         self.call_closes = [mark for mark in _marks(form.call_closes) if mark is not None]
         closing = [mark for mark in _marks(form.closes) if mark is not None]
         self.tags = [mark for mark in self.call_closes if _is_tag(mark)] or [mark for mark in closing if _is_tag(mark)]
-        # Several brackets may come one by one, and a tag may be made of two with a word between them.
+        # Brackets may come one by one; a tag may consist of two with a word between them.
         signs = {sign for mark in closing if not _is_tag(mark) for sign in mark if not sign.isalnum()}
         self.closing = [*re.findall(r"<[^<>]*>(?:\w+<[^<>]*>)?", form.closes), *signs]
 
     @property
     def trigger(self) -> str:
-        """The text by which the beginning of a call is found."""
+        """The text that marks the beginning of a call."""
         return self.opens[0] or "" if self.opens else ""
 
     def continues(self, text: str) -> bool:
-        """Return whether another call begins, where nothing else stands between two calls."""
+        """Return whether another call may begin with `text`."""
         return bool(self.next_opens) or (self.form.kind is FormKind.JSON and text.startswith("{"))
 
 
@@ -89,17 +95,17 @@ def _is_tag(mark: str) -> bool:
 
 
 def _blank(text: str, at: int) -> int:
-    """Return the next place that is not blank."""
+    """Return the offset of the next character that is not blank."""
     while at < len(text) and text[at].isspace():
         at += 1
     return at
 
 
 def skipped(marks: Marks, text: str, at: int) -> int | None:
-    """Return the place behind these marks; None if the text does not have them there.
+    """Return the offset after these marks; None if the text does not have them.
 
     Raises:
-        Incomplete: more text is needed to tell.
+        Incomplete: more text is needed to decide.
     """
     if not marks and text.startswith(PYTHON_TAG):
         return len(PYTHON_TAG)
@@ -119,13 +125,13 @@ def skipped(marks: Marks, text: str, at: int) -> int | None:
         elif mark.startswith(text[start:]):
             raise Incomplete
         elif mark != "[":
-            # A single call may stand without the list.
+            # A single call may come without a list.
             return None
     return at
 
 
 def read_call(shape: Shape, text: str, at: int, *, last: bool) -> WrittenCall:
-    """Read the call whose opening ends at a place."""
+    """Read the call whose opening ends at an offset. last: whether no text follows."""
     match shape.form.kind:
         case FormKind.JSON:
             return _read_json(shape, text, at)
@@ -143,7 +149,7 @@ def _read_json(shape: Shape, text: str, at: int) -> WrittenCall:
     form = shape.form
     value, end = _value(text, at, shape.tags)
     name = value.get(form.keys[0])
-    # Some models write the key of another family, the object as text, or nothing where there are no arguments.
+    # Some models use another family's key, write the object as a string, or leave out empty arguments.
     arguments = next((value[key] for key in (form.keys[1], "arguments", "parameters") if key in value), None)
     if isinstance(arguments, str):
         with suppress(ValueError, RecursionError):
@@ -156,12 +162,12 @@ def _read_json(shape: Shape, text: str, at: int) -> WrittenCall:
 
 
 def _value(text: str, at: int, tags: Sequence[str]) -> tuple[Mapping[str, object], int]:
-    """Return the JSON object at a place, and where it ends. tags: what closes the call, complete or not."""
+    """Return the JSON object at an offset and its end. tags: a call with one of these after it is not continued."""
     start = _blank(text, at)
     if start == len(text):
         raise Incomplete
     if text[start] != "{":
-        raise Wrong("The tool call is not valid JSON (it is no object)")
+        raise Wrong("The tool call is not valid JSON (it is not an object)")
     closed = _close(text, start, _JSON_STRUCTURE)
     if closed is None and not any(tag in _STRING.sub("", text[start:]) for tag in tags):
         raise Incomplete
@@ -180,7 +186,7 @@ _PYTHON_STRUCTURE = re.compile(
 
 
 def _close(text: str, start: int, structure: re.Pattern[str]) -> int | None:
-    """Return where the bracket that opens at `start` is closed; None if it is not yet."""
+    """Return the end of the brackets that open at `start`; None if they are still open."""
     depth = 0
     for found in structure.finditer(text, start):
         if found[0][0] not in "'\"":
@@ -218,7 +224,7 @@ _QUOTED = re.compile(
 
 
 def _read_quoted(text: str, at: int) -> WrittenCall:
-    """Read `N{K:<|"|>V<|"|>, …}`, by turning it into JSON."""
+    """Read `N{K:<|"|>V<|"|>, …}` by converting it to JSON."""
     found, brace = _NAME.match(text, at), text.find("{", at)
     if brace < 0:
         raise Incomplete
@@ -266,7 +272,7 @@ def _read_python(shape: Shape, text: str, at: int, *, last: bool) -> WrittenCall
             return WrittenCall(found[1], arguments, end)
     elif not last and shape.tags and not any(tag in text for tag in shape.tags):
         raise Incomplete
-    # The end of a string is uncertain in it, so that the call's own end has to be there.
+    # Without escapes the end of a string is ambiguous, so the end of the call must follow.
     for bracket in re.compile(r"\)").finditer(text, found.end()):
         if _ends_unescaped(shape, text, bracket.end(), last=last):
             arguments = _python_arguments(text[found.end() : bracket.start()], _unescaped)
@@ -278,7 +284,7 @@ def _read_python(shape: Shape, text: str, at: int, *, last: bool) -> WrittenCall
 
 
 def _ends_python(shape: Shape, text: str, at: int, *, last: bool) -> bool:
-    """Return whether a call that is closed by a bracket before this place ends there."""
+    """Return whether a closing bracket, which ends at an offset, ends a call."""
     after = _blank(text, at)
     if after == len(text) and not last:
         raise Incomplete
@@ -287,7 +293,7 @@ def _ends_python(shape: Shape, text: str, at: int, *, last: bool) -> bool:
 
 
 def _ends_unescaped(shape: Shape, text: str, at: int, *, last: bool) -> bool:
-    """Return the same for a call whose strings are not escaped: another call follows, or the tag behind all calls."""
+    """Return the same for a call without escapes: the next call or the closing tag must follow."""
     after = _blank(text, at)
     after = _blank(text, after + 1) if text.startswith("]", after) else after
     if after == len(text):
@@ -296,7 +302,7 @@ def _ends_unescaped(shape: Shape, text: str, at: int, *, last: bool) -> bool:
 
 
 def _python_arguments(text: str, read: Callable[[str], object]) -> Mapping[str, object] | None:
-    """Return the values of `K=V, …`; None if this is not all of them. read: Raises ValueError for what is no value."""
+    """Parse `K=V, …`; None if it is something else. read: returns a value, or raises like `ast.literal_eval`."""
     given: dict[str, object] = {}
     at = 0
     while found := _PYTHON_KEY.match(text, at):
@@ -316,7 +322,7 @@ def _python_arguments(text: str, read: Callable[[str], object]) -> Mapping[str, 
 
 
 class _JsonWords(ast.NodeTransformer):
-    """Replaces the words that JSON has and Python has not."""
+    """Replaces JSON's words for constants."""
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         words = {"true": True, "false": False, "null": None}
@@ -324,12 +330,12 @@ class _JsonWords(ast.NodeTransformer):
 
 
 def _literal(written: str) -> object:
-    """Return the value of a literal of Python or JSON."""
+    """Parse a literal of Python or JSON."""
     return ast.literal_eval(_JsonWords().visit(ast.parse(written, mode="eval")))
 
 
 def _unescaped(written: str) -> object:
-    """Return the value of a literal in which texts are not escaped."""
+    """Parse a literal whose string is not escaped."""
     if len(written) > 1 and written[0] in "'\"" and written[-1] == written[0]:
         return written[1:-1]
     return _literal(written)
@@ -363,7 +369,7 @@ def _read_tagged(shape: Shape, text: str, at: int) -> WrittenCall:
 
 
 def _key(form: CallForm, text: str, at: int) -> tuple[str, int]:
-    """Return the key at a place, and the place where its value begins. Some tags of keys name the value's type too."""
+    """Return the key at an offset and the start of its value. The tags of some keys also name the value's type."""
     one, other = form.key_closes
     if one == other:
         mark, *marks = _marks(one)
@@ -378,7 +384,7 @@ def _key(form: CallForm, text: str, at: int) -> tuple[str, int]:
 
 
 def _until(text: str, at: int, mark: str) -> tuple[str, int]:
-    """Return the text up to a mark, and the place behind it."""
+    """Return the text up to a mark, and the offset after it."""
     found = text.find(mark, at)
     if found < 0:
         raise Incomplete
@@ -386,7 +392,7 @@ def _until(text: str, at: int, mark: str) -> tuple[str, int]:
 
 
 def _tagged_value(form: CallForm, text: str, at: int, opens: str, first: str) -> tuple[str, int]:
-    """Return a value and the place behind it: where the call goes on, because values are not escaped."""
+    """Return a value and the offset after it. Values are not escaped: the closing tag counts if the call continues."""
     closes = form.value_closes.strip()
     layout = form.key_closes[0][len(form.key_closes[0].rstrip()) :]
     start = place = at + len(layout) if layout and text.startswith(layout, at) else at
@@ -405,4 +411,4 @@ def _tagged_value(form: CallForm, text: str, at: int, opens: str, first: str) ->
 
 
 _DATA_OPENS, _DATA_CLOSES = "<![CDATA[", "]]>"
-"""Around values of several lines in the calls of MiniCPM 5."""
+"""Encloses values of several lines in the calls of MiniCPM 5."""

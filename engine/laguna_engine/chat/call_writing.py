@@ -1,5 +1,5 @@
-"""How calls of a form are written, as a constraint reads them: where one begins, which tool it calls, and where the
-value of an argument begins and ends.
+"""Follows a call while it is generated: where it begins, which tool it calls, and where the value of each argument
+begins and ends.
 """
 
 import ast
@@ -12,7 +12,7 @@ from laguna_engine.chat.call_form import QUOTE, VARIABLE, CallForm, FormKind
 from laguna_engine.chat.encoding import escape, unescape
 
 TAG = re.compile(rf"<[^<>{VARIABLE}]*>?|\[[A-Z_/]+\]")
-"""What may be a special token."""
+"""Matches what may be a special token."""
 
 _NAME_ENDS = rb"(?=[\s<>\[\]{}:\"'(])"
 _WORD = re.compile(r"\w+|\W")
@@ -20,17 +20,17 @@ _STRING = rb'"((?:[^"\\]|\\.)*)"'
 _TEXTS = re.compile(_STRING + rb"?", re.DOTALL)
 _SCALAR = re.compile(rb'"?(\w+)"?\s*[:=]\s*(true|false|True|False|-?\d+)\b')
 _NAMED_LEVEL, _JSON_LEVEL = 1, 2
-"""Brackets around the arguments behind the name."""
+"""Depth of brackets in which the keys of the arguments are."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenValue:
-    """A value of text that has been opened.
+    """A string value that has begun.
 
     Attributes:
         key: the argument.
-        starts: where the value starts in the text.
-        closes: what ends it.
+        starts: offset of the value in the text.
+        closes: the text that ends it.
     """
 
     key: str
@@ -39,24 +39,25 @@ class OpenValue:
 
 
 class CallWriting:
-    """The calls of one form.
+    """Follows calls of one form.
 
     Attributes:
         form: the form.
-        opens: the text that begins a call; empty where a call is a whole turn.
-        after_opening: what stands between that and the name, or the object with the name.
-        begins: finds the beginning of a call in the last line of an answer, or in all of it; what follows the start of
-            the group `call` belongs to the call.
-        whole: whether the calls of a turn are one list, which has an end of its own.
+        opens: the text that begins a call; empty where a call is the whole turn.
+        after_opening: the text between that and the name, or the object with the name.
+        begins: matches the beginning of a call in the last line of an answer, or in all of it; the call's text starts
+            at the group `call`.
+        end: the text that ends the list of calls.
+        is_list: whether the calls of a turn are one list.
     """
 
     def __init__(self, form: CallForm, shared: Iterable[str] = ()) -> None:
-        """Take a form. shared: texts that are no calls and may begin as one."""
+        """Take a form. shared: texts that begin like a call and are none."""
         self.form = form
         tags = list(TAG.finditer(form.opens))
         start, end = (tags[-1].start(), tags[-1].end()) if tags else (0, len(form.opens.rstrip()))
         tag = form.opens[start:end]
-        # What has other meanings too begins a call only together with the words behind it.
+        # A tag with other uses begins a call only together with the words after it.
         if form.opens.count(tag) > 1 or tag in form.key_opens or any(each.startswith(tag) for each in shared):
             end = len(form.opens.rstrip())
         self.opens, self.after_opening = form.opens[start:end].lstrip(), form.opens[end:]
@@ -66,7 +67,7 @@ class CallWriting:
             begins = rf'\A\s*(?:<\|python_tag\|>)?(?P<call>)\{{\s*"{form.keys[0]}"\s*:\s*"'
         self.begins = re.compile(begins.encode())
         self.end = form.closes[: len(form.closes) - len(form.closes.lstrip(" \r\n)]}"))]
-        self.whole = bool(form.between and self.end.strip() and not TAG.search(form.call_closes))
+        self.is_list = bool(form.between and self.end.strip() and not TAG.search(form.call_closes))
         self._level = {FormKind.JSON: _JSON_LEVEL, FormKind.NAMED_JSON: _NAMED_LEVEL}.get(form.kind)
         self._values = re.compile(self._value_pattern(), re.DOTALL)
 
@@ -77,7 +78,7 @@ class CallWriting:
 
     @property
     def closes(self) -> str:
-        """What ends a value of text, where it is always the same."""
+        """The text that ends a string value; in Python it depends on the quote."""
         match self.form.kind:
             case FormKind.TAGGED:
                 return self.form.value_closes.rstrip()
@@ -87,7 +88,7 @@ class CallWriting:
                 return '"'
 
     def name_pattern(self, names: Collection[str]) -> re.Pattern[bytes]:
-        """Return what finds the name of a tool, and where its arguments begin, at the start of a call."""
+        """Return a pattern for the tool's name at the start of a call, up to its arguments."""
         longest_first = b"|".join(re.escape(name.encode()) for name in sorted(names, key=len, reverse=True))
         if self.form.kind is FormKind.JSON:
             return re.compile(rb'\{[^{}]*?"' + self.form.keys[0].encode() + rb'"\s*:\s*"(' + longest_first + rb')"')
@@ -95,11 +96,11 @@ class CallWriting:
         return re.compile(rb"(" + longest_first + rb")" + _NAME_ENDS + before_object)
 
     def open_value(self, text: bytes, level: int) -> OpenValue | None:
-        """Return the first value that is opened in what is written since the name or the value before.
+        """Return the first string value that begins in a text.
 
         Args:
-            text: what is written.
-            level: brackets that were open before it.
+            text: the call since its name or the last value.
+            level: depth of brackets before it.
         """
         found = self._values.search(text)
         if found is None:
@@ -111,13 +112,13 @@ class CallWriting:
         return OpenValue(key, found.end(), closes)
 
     def end_of_value(self, text: bytes, value: OpenValue) -> tuple[int, int] | None:
-        """Return where a value ends in `text`, and where what closes it ends; None if that is not written yet."""
+        """Return the end of a value in `text` and the end of what closes it; None if it is still open."""
         if self.form.kind in (FormKind.TAGGED, FormKind.QUOTED):
             # The layout around a value may be missing.
             closes = value.closes.strip()
             end = text.find(closes, value.starts)
-            said = text[value.starts : end].removesuffix(value.closes[: -len(closes)])
-            return None if end < 0 else (value.starts + len(said), end + len(closes))
+            written = text[value.starts : end].removesuffix(value.closes[: -len(closes)])
+            return None if end < 0 else (value.starts + len(written), end + len(closes))
         quote = re.escape(value.closes)
         found = re.compile(rb"(?:[^\\" + quote + rb"]|\\.)*", re.DOTALL).match(text, value.starts)
         if found is None or not text.startswith(value.closes, found.end()):
@@ -125,13 +126,13 @@ class CallWriting:
         return found.end(), found.end() + len(value.closes)
 
     def scalars(self, text: bytes) -> dict[str, str]:
-        """Return the values in `text` that are not text, as JSON."""
+        """Return the numbers and booleans in `text`, as JSON."""
         if self.form.kind is FormKind.TAGGED:
             return {}
         return {key.decode(): value.decode().lower() for key, value in _SCALAR.findall(text)}
 
     def written(self, text: str, closes: bytes) -> str:
-        """Return a text as a value has it."""
+        """Return a text as it is written in a value."""
         match self.form.kind:
             case FormKind.JSON | FormKind.NAMED_JSON:
                 return json.dumps(text, ensure_ascii=False)[1:-1]
@@ -142,7 +143,7 @@ class CallWriting:
                 return escape(text) if self.form.escaped else text
 
     def read(self, value: str, closes: bytes) -> str:
-        """Return the text of a value; ValueError if it ends in the middle of what is escaped."""
+        """Return the text of a value; ValueError if it ends within an escape."""
         match self.form.kind:
             case FormKind.JSON | FormKind.NAMED_JSON:
                 return str(json.loads(f'"{value}"', strict=False))
@@ -155,7 +156,7 @@ class CallWriting:
                 return unescape(value) if self.form.escaped else value
 
     def words(self, document: str, closes: bytes) -> Sequence[str]:
-        """Return a document as a value has it, in pieces at whose ends an excerpt may begin and end."""
+        """Return a document as it is written in a value, split where an excerpt may begin and end."""
         if self.form.kind in (FormKind.TAGGED, FormKind.QUOTED):
             return _WORD.findall(self.written(document, closes))
         return [self.written(each, closes) for each in _WORD.findall(document)]
@@ -178,11 +179,11 @@ class CallWriting:
 
 
 def normalized(text: str) -> str:
-    """Return a text as values have it: with line feeds, and without lone surrogates."""
+    """Return a text with line feeds only and without lone surrogates."""
     return text.replace("\r\n", "\n").replace("\r", "\n").encode("utf-8", "replace").decode()
 
 
 def brackets(text: bytes) -> int:
-    """Return how many more brackets are opened in a piece of JSON than are closed."""
+    """Return the number of brackets that a piece of JSON leaves open."""
     plain = _TEXTS.sub(b"", text)
     return plain.count(b"{") + plain.count(b"[") - plain.count(b"}") - plain.count(b"]")

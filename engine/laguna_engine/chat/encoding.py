@@ -104,19 +104,19 @@ class StreamUnescaper:
 
     def __init__(self) -> None:
         self._seen = ""  # the last character returned: the pattern looks one character back
-        self._held = ""
+        self._pending = ""
 
     def feed(self, text: str) -> str:
         """Return the text that can be unescaped by now; only a possible escaped marker is held back."""
-        text = self._seen + self._held + text
+        text = self._seen + self._pending + text
         undecided = _UNDECIDED.search(text)
         cut = undecided.start() if undecided else len(text)
-        self._held = text[cut:]
+        self._pending = text[cut:]
         return self._release(_ESCAPED_INSIDE, text[:cut])
 
     def finish(self) -> str:
         """Return the rest; no text follows."""
-        text, self._held = self._seen + self._held, ""
+        text, self._pending = self._seen + self._pending, ""
         return self._release(_ESCAPED, text)
 
     def _release(self, pattern: re.Pattern[str], text: str) -> str:

@@ -1,5 +1,5 @@
-"""What encloses reasoning and calls in the turns of a model, and what its chat template does not show of that: which
-words of a channel are no text, which further forms calls have, and what ends a turn besides the template's own end.
+"""Tags around reasoning and calls in a model's turns, and a table of what chat templates do not show of them: tags that
+are not text, forms of calls, and tokens that end a turn.
 """
 
 import re
@@ -11,7 +11,7 @@ from laguna_engine.gguf.laguna import END_THINK, THINK
 
 @dataclass(frozen=True, slots=True)
 class ThinkTags:
-    """What begins and ends a model's reasoning."""
+    """The tags around a model's reasoning."""
 
     opens: str
     closes: str
@@ -29,13 +29,13 @@ _THINKING = (
 
 @dataclass(frozen=True, slots=True)
 class KnownMarkup:
-    """What is known of a family.
+    """What templates of a family do not show.
 
     Attributes:
         dropped: tags in a turn that are neither text nor part of a call.
-        forms: forms of calls besides the one in the template, or in place of it.
-        stops: tokens that end a turn, by their texts.
-        broken: whether the template writes calls wrongly, so that they are written without it.
+        forms: forms of calls, in place of the one in the template.
+        stops: texts of further tokens that end a turn.
+        broken: whether the template writes calls wrongly, so that they are rendered as text (`tool_text`).
     """
 
     dropped: tuple[str, ...] = ()
@@ -46,12 +46,12 @@ class KnownMarkup:
 
 @dataclass(frozen=True, slots=True)
 class TurnMarkup:
-    """What may enclose parts of a model's turn.
+    """The markup of a model's turn.
 
     Attributes:
-        forms: how calls may be written; empty for a model that makes none.
-        thinking: what encloses reasoning; None for a model that does not reason.
-        dropped: tags that are neither text nor part of a call; they may begin as a call does.
+        forms: forms of calls; empty for a model that makes none.
+        thinking: tags of reasoning; None for a model that does not reason.
+        dropped: tags that are neither text nor part of a call; they may begin like a call.
     """
 
     forms: tuple[CallForm, ...] = ()
@@ -60,7 +60,7 @@ class TurnMarkup:
 
     @property
     def thinking_tokens(self) -> tuple[str, str]:
-        """What opens reasoning, as little of it as nothing else begins with, and the special token that closes it."""
+        """The shortest text with which only reasoning begins, and the special token that closes it."""
         if self.thinking is None:
             return "", ""
         opens = re.sub(r"(?<=>).+", "", self.thinking.opens, flags=re.DOTALL)
@@ -74,7 +74,7 @@ LAGUNA_TURN = TurnMarkup((LAGUNA,), ThinkTags(THINK, END_THINK))
 _CHANNELS = ("<|start|>assistant", "<|channel|>final<|message|>", "<|channel|>commentary<|message|>", "<|end|>")
 
 _FAMILIES = {
-    # gpt-oss, which writes the recipient behind the channel as often as before it.
+    # gpt-oss writes the recipient before or after the channel.
     "<|channel|>analysis": KnownMarkup(
         _CHANNELS,
         (
@@ -90,7 +90,7 @@ _FAMILIES = {
         ),
         ("<|return|>", "<|call|>"),
     ),
-    # DeepSeek R1 and its distilled models: the end of a call and the beginning of a later one are missing.
+    # Templates of DeepSeek R1 and its distilled models leave out the end of calls and the beginning of later ones.
     "<｜tool▁sep｜>' + tool['function']['name'] + '\\n' + '```json'": KnownMarkup(
         forms=(
             CallForm(
@@ -118,10 +118,10 @@ _FAMILIES = {
 
 
 def known_markup(source: str) -> KnownMarkup:
-    """Return what is known of the family that a template belongs to."""
+    """Return the entry of the family that a template belongs to."""
     return next((known for text, known in _FAMILIES.items() if text in source), KnownMarkup())
 
 
 def think_tags(source: str) -> ThinkTags | None:
-    """Return what encloses the reasoning of a template's model; None if it does not reason."""
+    """Return the tags of reasoning in a template; None if it has none."""
     return next((tags for tags in _THINKING if tags.opens.strip() in source or tags.closes in source), None)

@@ -69,7 +69,7 @@ class TagScanner:
         self._in_text = sorted((TAGS - self._with_token) | {END_OF_TURN})
         self._split = re.compile("(" + "|".join(map(re.escape, self._in_text)) + ")")
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-        self._held = ""
+        self._pending = ""
 
     def feed(self, token: int, piece: bytes) -> list[Tag | str]:
         """Return the tags and text this token completes; `piece` is ignored for a token that is a tag."""
@@ -82,9 +82,9 @@ class TagScanner:
         return self._split_tags(self._decoder.decode(b"", final=True), last=True)
 
     def _split_tags(self, text: str, last: bool) -> list[Tag | str]:
-        text = self._held + text
+        text = self._pending + text
         end = len(text) if last else self._decided(text)
-        self._held = text[end:]
+        self._pending = text[end:]
         parts = filter(None, self._split.split(text[:end]))
         return [Tag(part, part in self._with_token) if part in self._in_text else part for part in parts]
 
