@@ -142,6 +142,12 @@ def _with_piped(session: Session, question: str, piped: str) -> str:
     return f"{question}\n\n{piece.whole}" if session.attach(piece) else question
 
 
+_NO_CALLS_SERVED = (
+    "This model's chat template has no tool calls, so the model calls tools only where a request requires it "
+    "(tool_choice)."
+)
+
+
 def run_serve(settings: Settings, options: "ServerOptions", say: Callable[[str], None]) -> int:
     """Serve the model to other programs until Ctrl-C; returns the exit code.
 
@@ -154,6 +160,7 @@ def run_serve(settings: Settings, options: "ServerOptions", say: Callable[[str],
         UserError: the settings name no model, or the address is not available.
     """
     from laguna_engine.config import Speculation
+    from laguna_tui.backends.local.backend import NO_CALLS
     from laguna_tui.models.entry import ModelKind
     from laguna_tui.models.model_selection import select_model
     from laguna_tui.server.http_server import HttpServer
@@ -168,7 +175,7 @@ def run_serve(settings: Settings, options: "ServerOptions", say: Callable[[str],
     try:
         slot.open(lambda progress: None)
         for warning in slot.given_up:
-            say(sanitize(warning))
+            say(_NO_CALLS_SERVED if warning == NO_CALLS else sanitize(warning))
         server.start()
         say(f"{slot.selection.entry.title} listens on {server.url} (OpenAI: {server.url}/v1). Stop it with Ctrl-C.")
         say(f"token: {server.token}" if options.token_file is None else f"token: that of {options.token_file}")

@@ -1,7 +1,8 @@
 """The catalogue, `models.toml`, as values: the models the app knows and their default settings.
 
-Handles names, paths and settings only; model files are never opened here (the engine's pre-check does that). The user's
-`models.toml`, in the config folder, adds entries and overrides keys of the shipped ones.
+Handles names, paths and settings. Of a model file only the header is read, if no entry matches its name (`file_entry`);
+the engine checks the file when it opens it. The user's `models.toml`, in the config folder, adds entries and overrides
+keys of the shipped ones.
 """
 
 import tomllib
@@ -18,6 +19,7 @@ from laguna_tui.base.errors import UserError
 from laguna_tui.base.paths import data_root, user_catalogue
 from laguna_tui.models.catalogue_rules import IDENTITY, SAMPLING, problems
 from laguna_tui.models.entry import ModelEntry, ModelKind, companions
+from laguna_tui.models.file_entry import file_entry
 from laguna_tui.models.remote_entry import is_url, remote_entry
 
 if TYPE_CHECKING:
@@ -25,9 +27,10 @@ if TYPE_CHECKING:
 
 
 SAMPLING_KEYS = tuple(SAMPLING)
-# The settings of a GGUF that no entry matches, with a context that fits any machine.
 FALLBACK = "xs-2.1"
-FALLBACK_CONTEXT = 8192
+"""The entry whose sampling a Laguna has that no entry matches."""
+_CONTEXT = 8192
+"""That of an entry that names none: it fits any machine."""
 _CORRECT = "correct the file or move it away"
 # A hundred times the size of the shipped file.
 _LIMIT_BYTES = 1 << 20
@@ -105,15 +108,37 @@ def resolve(wanted: str, catalogue: Mapping[str, ModelEntry], store: "Store | No
 
 def named_entry(name: str, catalogue: Mapping[str, ModelEntry]) -> ModelEntry:
     """Return a model of the catalogue. UserError for an unknown name."""
-    if name not in catalogue:
-        raise UserError(f"unknown model {name}; choose from: {', '.join(catalogue)}")
-    return catalogue[name]
+    if name in catalogue:
+        return catalogue[name]
+    if Path(name).is_file():
+        raise UserError(
+            f"{name} is a file, and this command takes names of the catalogue; what it is and whether it runs here "
+            f"says: laguna-tui fit {name}"
+        )
+    raise UserError(_unknown(name, catalogue))
+
+
+def _unknown(wanted: str, catalogue: Mapping[str, ModelEntry]) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(wanted, catalogue, 1)
+    meant = f"did you mean {close[0]}? " if close else ""
+    return (
+        f"there is no model {wanted}; {meant}the catalogue is listed by: laguna-tui models list, and what other "
+        "programs have here by: laguna-tui models others"
+    )
 
 
 def match_entry(file_name: str, catalogue: Mapping[str, ModelEntry]) -> ModelEntry | None:
-    """Return the entry with the longest `match` contained in this file name, or None."""
+    """Return the entry with the longest `match`, or the hash, contained in this file name, or None."""
     lowered = file_name.lower()
-    found = [(len(part), entry) for entry in catalogue.values() for part in entry.match if part in lowered]
+    hashes = {entry.name: entry.source.sha256 for entry in catalogue.values() if entry.source is not None}
+    found = [
+        (len(part), entry)
+        for entry in catalogue.values()
+        for part in (*entry.match, hashes.get(entry.name))
+        if part is not None and part in lowered
+    ]
     return max(found, key=lambda pair: pair[0])[1] if found else None
 
 
@@ -133,21 +158,10 @@ def _from_store(entry: ModelEntry, catalogue: Mapping[str, ModelEntry], store: "
 def _from_path(wanted: str, catalogue: Mapping[str, ModelEntry]) -> ModelEntry:
     path = Path(wanted).expanduser()
     if not path.exists():
-        names = ", ".join(name for name, entry in catalogue.items() if entry.path and entry.kind is ModelKind.TARGET)
-        raise UserError(
-            f"--model {wanted}: no such file, and no model of that name in the catalogue (bundled: {names})"
-        )
-    known = match_entry(path.name, catalogue)
-    if known is None:
-        like = catalogue[FALLBACK]
-        known = ModelEntry(
-            title_of(path),
-            title_of(path),
-            "a local model file",
-            thinking=like.thinking,
-            context=FALLBACK_CONTEXT,
-            sampling=like.sampling,
-        )
+        if path.suffix.lower() == ".gguf" or len(path.parts) > 1:
+            raise UserError(f"{wanted}: there is no such file; check the path")
+        raise UserError(_unknown(wanted, catalogue))
+    known = match_entry(path.name, catalogue) or file_entry(path, catalogue[FALLBACK])
     return ModelEntry(
         name=title_of(path),
         title=known.title,
@@ -157,6 +171,7 @@ def _from_path(wanted: str, catalogue: Mapping[str, ModelEntry]) -> ModelEntry:
         context=known.context,
         sampling=known.sampling,
         path=path,
+        license=known.license,
         context_max=known.context_max,
         facts=known.facts,
         weights=known.weights,
@@ -220,7 +235,7 @@ def _entry(name: str, table: Mapping[str, Any]) -> ModelEntry:
     """Return the entry of a valid table whose local paths are absolute."""
     drafter = table.get("drafter")
     remote = table.get("kind") == ModelKind.REMOTE
-    values = {"context": 0 if remote else FALLBACK_CONTEXT, **table, "name": name}
+    values = {"context": 0 if remote else _CONTEXT, **table, "name": name}
     values["url"] = table.get("url", "").rstrip("/")
     values["drafter"] = drafter if drafter is not None and drafter.is_file() else None
     if "repository" in table:

@@ -14,9 +14,11 @@ from laguna_engine.native import cpu_determinism
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import ReplayProgress, StepFinished, TurnFinished
 from laguna_tui.base.settings import Settings
+from laguna_tui.compose import run_serve
+from laguna_tui.server.http_server import ServerOptions
 from laguna_tui.session.session import Session
 from tests.app.session.place import tokens
-from tests.engine import drafters
+from tests.engine import drafters, generic
 from tests.scripted_model import scripted_session
 
 
@@ -253,6 +255,8 @@ from pathlib import Path
 from laguna_engine.errors import NativeAbort
 from laguna_engine.native.library import lib
 from laguna_engine.native.structs import Batch
+from laguna_tui.compose import run_serve
+from laguna_tui.server.http_server import ServerOptions
 from laguna_tui.session.session import Session
 from laguna_tui.base.events import TurnFinished
 from laguna_tui.base.settings import Settings
@@ -298,3 +302,16 @@ def test_an_adapter_that_is_not_there_is_refused_before_the_model_loads(tiny_mod
     session = Session(Settings(model=str(tiny_model_path), adapter=str(tmp_path / "no.gguf")), tmp_path)
     with pytest.raises(UserError, match=r"--adapter .*no\.gguf: no such file"):
         session.open(lambda progress: pytest.fail("the model was loaded"))
+
+
+def test_serving_a_model_without_tool_calls_says_when_it_calls_tools(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setattr("laguna_tui.session.engine_slot.keep_open", lambda *_: None)
+    file = generic.model("llama").write(tmp_path / "chat.gguf")
+    lines = []
+    assert run_serve(Settings(model=str(file)), ServerOptions(port=0), lines.append) == 0
+    assert lines[:2] == [
+        "This model's file has no chat template; ChatML is used instead.",
+        "This model's chat template has no tool calls, so the model calls tools only where a request requires it "
+        "(tool_choice).",
+    ]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 MAX_SOURCE_TOKENS = 16_384
 """About 1,500 lines of code: what a conversation is about now. More would only make wrong matches likelier."""
-_NO_CALLS = "This model's chat template has no tool calls, so it changes no files and runs no commands."
+NO_CALLS = "This model's chat template has no tool calls, so it changes no files and runs no commands."
 _POLL_S = 0.1
 """Seconds between two chances to cancel a generation that waits for its turn."""
 
@@ -56,7 +56,7 @@ class LocalBackend:
         self.engine = engine
         self.last: GenerationRecord | None = None
         self._format = template_format(engine, model) if family is None else LagunaFormat(engine.vocab, family, model)
-        self.warnings = tuple(filter(None, [self._format.warning, "" if self._format.writes_calls else _NO_CALLS]))
+        self.warnings = tuple(filter(None, [self._format.warning, "" if self._format.writes_calls else NO_CALLS]))
         self._model, self._turn = model, turn
         self._stop: Callable[[], None] = lambda: None
         self._sources: dict[str, Sequence[int]] = {}

@@ -3,9 +3,12 @@
 import pytest
 
 from laguna_tui.base.errors import UserError
-from laguna_tui.models.catalogue import load_catalogue, match_entry, resolve
+from laguna_tui.models.catalogue import load_catalogue, match_entry, named_entry, resolve
 from laguna_tui.models.store import Store
 from tests.app.odd_files import odd
+from tests.engine import generic, tiny
+
+_INT32 = 5
 
 
 def test_the_shipped_catalogue_loads_and_its_bundled_file_is_there():
@@ -56,12 +59,66 @@ def test_the_chat_format_of_an_unknown_file_is_read_from_it(tmp_path):
     assert (entry.title, entry.template, entry.context) == ("mine", None, 8192)
 
 
-def test_an_unknown_name_lists_the_bundled_models():
+@pytest.mark.parametrize(
+    ("wanted", "sentence"),
+    [
+        (
+            "nonsense",
+            "there is no model nonsense; the catalogue is listed by: laguna-tui models list, and what other programs "
+            "have here by: laguna-tui models others",
+        ),
+        (
+            "qwen-3.5-9b",
+            "there is no model qwen-3.5-9b; did you mean qwen3.5-9b? the catalogue is listed by: laguna-tui models "
+            "list, and what other programs have here by: laguna-tui models others",
+        ),
+        ("models/nowhere", "models/nowhere: there is no such file; check the path"),
+        ("nowhere.gguf", "nowhere.gguf: there is no such file; check the path"),
+    ],
+)
+def test_an_unknown_name_or_file_is_refused(wanted, sentence):
     with pytest.raises(UserError) as error:
-        resolve("nonsense", load_catalogue())
-    assert (
-        str(error.value) == "--model nonsense: no such file, and no model of that name in the catalogue (bundled: nano)"
+        resolve(wanted, load_catalogue())
+    assert str(error.value) == sentence
+
+
+def test_a_command_for_names_refuses_a_file(tmp_path):
+    file = tmp_path / "mine.gguf"
+    file.touch()
+    with pytest.raises(UserError) as error:
+        named_entry(str(file), load_catalogue())
+    assert str(error.value) == (
+        f"{file} is a file, and this command takes names of the catalogue; what it is and whether it runs here says: "
+        f"laguna-tui fit {file}"
     )
+
+
+def test_a_file_says_how_it_is_sampled_and_its_licence(tmp_path):
+    file = generic.model("qwen2").set("general.license", "apache-2.0").set("general.sampling.top_k", -1, kind=_INT32)
+    for key, value in {"temp": 0.6, "top_p": 7.0, "penalty_repeat": 1.05}.items():
+        file.set(f"general.sampling.{key}", value)
+    entry = resolve(str(file.write(tmp_path / "mine.gguf")), load_catalogue())
+    # One that is not possible is left out.
+    assert entry.sampling == {"temperature": 0.6, "top_k": 0, "top_p": 0.95, "min_p": 0.05, "repeat_penalty": 1.05}
+    assert entry.license == "apache-2.0"
+
+
+def test_a_file_that_does_not_say_how_it_is_sampled_is_sampled_as_by_llama_cpp_and_a_laguna_as_a_laguna(tmp_path):
+    catalogue = load_catalogue()
+    other = resolve(str(generic.model("qwen2").write(tmp_path / "mine.gguf")), catalogue)
+    assert other.sampling == {"temperature": 0.8, "top_k": 40, "top_p": 0.95, "min_p": 0.05}
+    laguna = resolve(str(tiny.laguna().write(tmp_path / "tuned.gguf")), catalogue)
+    assert laguna.sampling == catalogue["xs-2.1"].sampling
+
+
+def test_a_blob_of_ollama_has_the_name_in_its_header_or_is_the_file_that_the_catalogue_pins(tmp_path):
+    catalogue = load_catalogue()
+    named = generic.model("qwen2").set("general.name", "My Qwen").write(tmp_path / f"sha256-{'0' * 64}")
+    assert resolve(str(named), catalogue).title == "My Qwen"
+    pinned = catalogue["granite-4.2-8b"]
+    blob = tmp_path / f"sha256-{pinned.source.sha256}"
+    blob.touch()
+    assert resolve(str(blob), catalogue).title == pinned.title
 
 
 def test_a_model_that_is_not_downloaded_is_an_error(tmp_path):

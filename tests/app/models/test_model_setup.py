@@ -155,7 +155,7 @@ def test_a_larger_model_is_described_while_the_bundled_one_is_open(store, machin
 
 
 def test_a_name_that_is_in_no_catalogue_is_refused(store):
-    with pytest.raises(UserError, match="unknown model nothing; choose from: nano, "):
+    with pytest.raises(UserError, match="there is no model nothing; "):
         ModelSetup(Settings(), store).fetch("nothing", lambda progress: None)
 
 

@@ -83,9 +83,7 @@ def test_a_file_that_is_not_there_is_refused_before_anything_is_closed(session):
     before = engine(session)
     with pytest.raises(UserError) as error:
         session.models.switch("nowhere.gguf", quiet)
-    assert str(error.value) == (
-        "--model nowhere.gguf: no such file, and no model of that name in the catalogue (bundled: nano)"
-    )
+    assert str(error.value) == "nowhere.gguf: there is no such file; check the path"
     assert engine(session) is before
 
 
