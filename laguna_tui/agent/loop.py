@@ -362,7 +362,12 @@ class Agent:
         alone, size = backend.cost(self.conversation.alone(said)).total, backend.n_ctx
         if alone < size:
             return TurnFinished(TurnEnd.CONTEXT_FULL)
-        return TurnFinished(TurnEnd.MESSAGE_TOO_LONG, f"{alone:,} of {size:,} tokens: this message alone is too long.")
+        base = backend.cost(self.conversation.alone(replace(said, text="", attachments=(), places=()))).total
+        if base > alone - base:
+            sentence = f"{alone:,} of {size:,} tokens: the instructions and tools alone have {base:,}."
+        else:
+            sentence = f"{alone:,} of {size:,} tokens: this message alone is too long."
+        return TurnFinished(TurnEnd.MESSAGE_TOO_LONG, sentence)
 
     def note_computed(self) -> None:
         """Record how much of the conversation is in the KV cache; EngineError if the engine is gone."""

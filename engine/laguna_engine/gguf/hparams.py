@@ -95,8 +95,6 @@ class HParams:
                 raise Damaged(f"layer {layer} has {heads} heads for {kv_heads} key-value heads")
         self._check_experts()
         self._check_rope()
-        if self._value("attention.causal") not in (None, True) or self.optional("pooling_type", 0):
-            raise Damaged("it is set up to embed text, not to generate it")
         if self.optional("nextn_predict_layers", 0) >= self.n_layer:
             raise Damaged("it has no layer besides its prediction layers")
 

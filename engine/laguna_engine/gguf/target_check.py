@@ -76,6 +76,8 @@ LAYOUTS: Mapping[str, Layout] = {
 def check(name: str, metadata: Mapping[str, Value], tensors: Sequence[TensorInfo]) -> None:
     """Raise Unsuitable if this is not a target, Damaged if its header is inconsistent."""
     _check_role(metadata, name)
+    if not tensors:
+        raise Unsuitable("has a vocabulary and no weights; choose the model's own file")
     hparams = hparams_of(name, metadata)
     if is_known(name):
         hparams.check()
@@ -117,6 +119,8 @@ def _check_role(metadata: Mapping[str, Value], name: str) -> None:
         raise Unsuitable(f"holds {metadata['general.type']!r} instead of a model; choose the model it belongs to")
     if name in ENCODERS:
         raise Unsuitable(f"has the architecture {name!r}, which writes no text; choose a model that does")
+    if metadata.get(f"{name}.attention.causal") not in (None, True) or metadata.get(f"{name}.pooling_type", 0):
+        raise Unsuitable("is set up to embed text, not to generate it; choose a model that writes text")
 
 
 def _check_embedding(hparams: HParams, shapes: Mapping[str, tuple[int, ...]], tokens: int) -> None:

@@ -20,7 +20,7 @@ from laguna_engine.gguf import header as gguf_header
 from laguna_engine.gguf import laguna
 from laguna_engine.llama import trial
 from laguna_engine.llama.vocab import Vocab
-from laguna_engine.native.library import lib, log, log_reports_out_of_memory, recent_log
+from laguna_engine.native.library import lib, log, log_reports_out_of_memory, recent_log, unknown_architecture
 from laguna_engine.native.structs import BufferOverride, KvOverride, ModelHandle, ModelParams, ProgressCallback
 
 OverrideValue = int | float | bool | str
@@ -230,6 +230,11 @@ def _refusal(path: Path, cancelled: bool) -> ModelFileError:
         return ModelFileError(f"{path}: loading was cancelled; open it again when wanted")
     if log_reports_out_of_memory():
         return ModelOutOfMemory(f"{path}: there is not enough memory for it ({recent_log()}); choose a smaller model")
+    if name := unknown_architecture():
+        return ModelFileError(
+            f"{path}: has the architecture {name!r}, which this llama.cpp does not know; update laguna-tui, or choose "
+            "another model"
+        )
     return ModelFileError(
         f"{path}: llama.cpp cannot load it ({recent_log()}); download it again, or choose another model"
     )

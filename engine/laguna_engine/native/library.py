@@ -62,6 +62,7 @@ class LogRing:
 
 
 _INSTALL = f"install it: pip install llama-cpp-python=={selftest.BINDING_VERSION}"
+_UNKNOWN_ARCHITECTURE = re.compile("unknown model architecture: '([^']*)'")
 _OUT_OF_MEMORY = re.compile(r"alloc|out of memory|insufficient memory|enough (free )?memory", re.IGNORECASE)
 """Matches the log messages of llama.cpp, ggml and CUDA about failed allocations."""
 
@@ -159,6 +160,12 @@ def recent_log(count: int = _FAILURE_LINES) -> str:
 def log_reports_out_of_memory() -> bool:
     """Return whether llama.cpp's last errors are failed allocations, for which it has no error code."""
     return _OUT_OF_MEMORY.search(recent_log()) is not None
+
+
+def unknown_architecture() -> str:
+    """Return the architecture that llama.cpp's last errors say it does not know; empty for none."""
+    found = _UNKNOWN_ARCHITECTURE.search(recent_log())
+    return "" if found is None else found[1]
 
 
 def device_descriptions() -> tuple[str, ...]:

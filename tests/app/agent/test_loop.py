@@ -644,3 +644,11 @@ def test_a_message_that_is_too_long_alone_is_told_apart_from_a_full_context(chat
     assert int(found[1].replace(",", "")) > 6000
     ends = [talk.ask("word " * 100)[-1].end for _ in range(8)]
     assert (ends[0], ends[-1]) == (TurnEnd.ANSWERED, TurnEnd.CONTEXT_FULL)
+
+
+def test_instructions_that_fill_a_context_are_named(chat):
+    end = chat(n_ctx=512).ask("word")[-1]
+    assert end.end is TurnEnd.MESSAGE_TOO_LONG
+    found = re.fullmatch(r"([\d,]+) of 512 tokens: the instructions and tools alone have ([\d,]+)\.", end.sentence)
+    assert found is not None
+    assert 500 < int(found[2].replace(",", "")) < int(found[1].replace(",", ""))

@@ -137,6 +137,7 @@ def test_a_download_that_stopped(tmp_path: Path, good: bytes) -> None:
 WRONG: dict[str, tuple[Change, str]] = {
     "a drafter": (lambda f: f.set("general.architecture", "dflash"), "is a drafter"),
     "an embedder": (lambda f: f.set("general.architecture", "bert"), "'bert', which writes no text"),
+    "a vocabulary": (lambda f: f.remove(*f.tensors), "has a vocabulary and no weights; choose the model's own file"),
     "an adapter": (lambda f: f.set("general.type", "adapter"), "holds 'adapter' instead of a model"),
     "one part of several": (lambda f: f.set("split.count", 3).set("split.no", 1), "one of 3 parts; choose the first"),
     "a part under a name of its own": (
@@ -183,8 +184,11 @@ WRONG: dict[str, tuple[Change, str]] = {
     "experts that differ by layer": (lambda f: f.set("laguna.expert_used_count", [2, 4, 4, 4]), "different numbers"),
     "an unknown router": (lambda f: f.set("laguna.expert_gating_func", 5), "expert_gating_func is 5"),
     "nothing to rotate": (lambda f: f.set("laguna.rope.dimension_count", 0), "dimension_count is 0"),
-    "a bidirectional model": (lambda f: f.set("laguna.attention.causal", False), "to embed text, not to generate it"),
-    "a pooling model": (lambda f: f.set("laguna.pooling_type", 1), "to embed text, not to generate it"),
+    "a bidirectional model": (
+        lambda f: f.set("laguna.attention.causal", False),
+        "to embed text, not to generate it; choose a model",
+    ),
+    "a pooling model": (lambda f: f.set("laguna.pooling_type", 1), "to embed text, not to generate it; choose a model"),
     "an architecture with a hidden end": (lambda f: f.set("general.architecture", "laguna\0x"), "NUL character"),
     "a token with a hidden end": (
         lambda f: f.set("tokenizer.ggml.tokens", ["a\0b", *map(str, range(511))]),
