@@ -97,8 +97,8 @@ def _others(arguments: argparse.Namespace) -> int:
         where = {"searched": list(found.searched), "not_asked": list(found.not_asked)}
         print_json({"models": models, "left_out": dict(found.left_out), **where}, indent=2)
     else:
-        rows = [(each.name, size(each.size) if each.size else "", each.fits) for each in found.choices]
-        say(table([("MODEL", "SIZE", "FROM"), *rows]) if rows else ())
+        rows = [(each.title, size(each.size) if each.size else "", each.fits, each.name) for each in found.choices]
+        say(table([("NAME", "SIZE", "FROM", "--model"), *rows]) if rows else ())
         say(filter(None, [found.summary("laguna-tui --model FILE.gguf")]))
     return 0 if found.choices else ExitCode.FAILED
 

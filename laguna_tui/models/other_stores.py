@@ -64,14 +64,20 @@ def other_stores(home: Path | None = None) -> Stores:
 
 
 def found_files(home: Path | None = None) -> tuple[FoundFile, ...]:
-    """Return the model files of other programs, by owner and title. home: as of `other_stores`."""
+    """Return the model files of other programs, by owner and title, each once. home: as of `other_stores`."""
     stores = other_stores(home)
     found = [list(islice(_ollama(stores.ollama), _MOST))]
     found.append([each for store in stores.lm_studio for each in islice(_ggufs(store, 3, "LM Studio"), _MOST)])
     found.append(list(islice(_ggufs(stores.llama_cpp, 1, "llama.cpp"), _MOST)))
     found.append(_snapshots(stores.hub))
     found.append(list(islice(_ggufs(stores.own, 3, "~/models"), _MOST)))
-    return tuple(each for files in found for each in sorted(files, key=attrgetter("title")))
+    once: dict[tuple[int, int], FoundFile] = {}
+    for each in (each for files in found for each in sorted(files, key=attrgetter("title"))):
+        # Two names of Ollama for one blob, links, and a file of the cache that another folder links to.
+        with suppress(OSError):
+            there = each.path.stat()
+            once.setdefault((there.st_dev, there.st_ino), each)
+    return tuple(once.values())
 
 
 def why_unusable(path: Path) -> str:
@@ -97,7 +103,7 @@ def _snapshots(store: Path) -> list[FoundFile]:
     with suppress(OSError):
         folders = [path / "snapshots" for path in store.iterdir() if path.name.startswith("models--")]
         found = islice((each for folder in sorted(folders) for each in _ggufs(folder, 3, "the hub's cache")), _MOST)
-        return list({each.path.resolve(): each for each in found}.values())
+        return list(found)
     return []
 
 

@@ -3,7 +3,6 @@
 Opens no model; reads names, sizes, headers and free memory.
 """
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -97,7 +96,10 @@ def list_others(home: Path | None = None, *, offline: bool) -> OtherModels:
         if not reason
     )
     ports = tuple(f"{owner} (port {port})" for port, owner in LOOPBACK_PORTS.items())
-    folders, left_out = other_stores(home).shown, Counter(filter(None, files.values()))
+    folders = other_stores(home).shown
+    left_out = {
+        reason: tuple(each.title for each, why in files.items() if why == reason) for reason in files.values() if reason
+    }
     asked, not_asked = ((), ports) if offline else (ports, ())
     return OtherModels((*served, *usable), left_out, (*asked, *folders), not_asked)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from laguna_engine.config import Speculation
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import AgentEvent, Asked
-from laguna_tui.base.units import plural
+from laguna_tui.base.units import some_of
 from laguna_tui.store.session_summary import SessionSummary
 
 if TYPE_CHECKING:
@@ -190,13 +190,13 @@ class OtherModels:
 
     Attributes:
         choices: models that can be opened.
-        left_out: why files are not among them, with the number of files.
+        left_out: why files are not among them, with their names.
         searched: where they were looked for: the programs' ports, then folders.
         not_asked: the ports that offline forbids to ask.
     """
 
     choices: tuple[ModelChoice, ...] = ()
-    left_out: Mapping[str, int] = field(default_factory=dict)
+    left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     searched: tuple[str, ...] = ()
     not_asked: tuple[str, ...] = ()
 
@@ -210,8 +210,8 @@ class OtherModels:
             said.append(f"Nothing found. Searched: {', '.join(self.searched)}.")
         if self.not_asked:
             said.append(f"Not asked, because offline is on: {', '.join(self.not_asked)}.")
-        for reason, count in self.left_out.items():
-            said.append(f"Left out ({count} {plural(count, 'file')}): {reason.rstrip('.')}.")
+        for reason, names in self.left_out.items():
+            said.append(f"Left out {some_of(names, 3)}: {reason.rstrip('.')}.")
         if not self.choices:
             said.append(f"Start one of these programs and look again, or open a file: {how_to_open}")
         return " ".join(said)

@@ -96,7 +96,19 @@ def test_files_that_llama_cpp_downloaded_are_found(tmp_path, monkeypatch):
     assert (found.title, found.owner) == ("qwen3", "llama.cpp")
 
 
-def test_only_files_that_open_are_listed_and_the_others_are_counted_with_the_reason(tmp_path, monkeypatch):
+def test_a_file_with_several_names_is_found_once(tmp_path):
+    store = tmp_path / ".ollama" / "models"
+    blob = put(store / "blobs" / "sha256-0123abc")
+    for tag in ("7b", "latest"):
+        put(store / "manifests" / "host" / "library" / "qwen" / tag, manifest("sha256:0123abc"))
+    own = tmp_path / "models"
+    own.mkdir()
+    (own / "hard.gguf").hardlink_to(blob)
+    (own / "soft.gguf").symlink_to(blob)
+    assert [(found.title, found.owner) for found in found_files(tmp_path)] == [("qwen:7b", "Ollama")]
+
+
+def test_only_files_that_open_are_listed_and_the_others_are_named_with_the_reason(tmp_path, monkeypatch):
     monkeypatch.setattr("laguna_tui.backends.endpoint.loopback_models", lambda: ())
     store = tmp_path / ".lmstudio" / "models" / "owner" / "model"
     nano = data_root() / "assets/nano"
@@ -106,7 +118,7 @@ def test_only_files_that_open_are_listed_and_the_others_are_counted_with_the_rea
     put(store / "torn too.gguf")
     found = list_others(tmp_path, offline=False)
     assert [each.title for each in found.choices] == ["laguna-nano"]
-    assert sorted(found.left_out.values()) == [1, 2]
+    assert sorted(found.left_out.values()) == [("laguna-nano-dflash",), ("torn", "torn too")]
     assert str(tmp_path / ".ollama/models") in found.searched
     assert "Ollama (port 11434)" in found.searched
 

@@ -318,13 +318,13 @@ async def test_its_letters_count_in_either_case():
 async def test_models_of_other_programs_are_looked_for_on_the_users_wish_alone():
     app_session = session()
     qwen = replace(CHOICES[1], name="http://127.0.0.1:11434/v1#qwen3", title="qwen3")
-    app_session.models.found = OtherModels((qwen,), {"its vocabulary has no end of a turn": 2})
+    app_session.models.found = OtherModels((qwen,), {"it is empty": ("a", "b", "c", "d", "e")})
     async with running(app_session, model_setup=ScriptedModelSetup()) as (app, pilot):
         await opened(app, pilot)
         assert app_session.models.looked == 0
         await pilot.press("f12")
         await until(pilot, lambda: "qwen3" in screen(app))
-        assert "Left out (2 files): its vocabulary has no end of a turn." in screen(app)
+        assert "Left out a, b, c and 2 more: it is empty." in screen(app)
         assert app_session.models.looked == 1
         await pilot.press("enter")
         await until(pilot, lambda: app_session.models.switched == ["http://127.0.0.1:11434/v1#qwen3"])
