@@ -7,12 +7,12 @@ number. Only the top level is checked: unknown names, required names, and the ty
 import ast
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from laguna_engine.chat.messages import ToolSpec
 
-_KINDS: dict[str, tuple[type, ...]] = {
+KINDS: dict[str, tuple[type, ...]] = {
     "string": (str,),
     "integer": (int,),
     "number": (int, float),
@@ -49,7 +49,7 @@ def parse_arguments(spec: ToolSpec, given: Iterable[tuple[str, str]]) -> dict[st
     Raises:
         BadArguments: lists every problem, each with its remedy.
     """
-    known = _mapping(spec.parameters.get("properties"))
+    known = properties(spec)
     arguments: dict[str, object] = {}
     problems: list[str] = []
     for key, raw in given:
@@ -61,12 +61,12 @@ def parse_arguments(spec: ToolSpec, given: Iterable[tuple[str, str]]) -> dict[st
         else:
             arguments[key] = None
             try:
-                arguments[key] = _value(raw, _types(known[key]))
+                arguments[key] = _value(raw, types_of(known[key]))
             except BadArguments as problem:
                 problems.append(f"the argument `{key}` {problem}")
-    required = spec.parameters.get("required")
-    names = required if isinstance(required, list | tuple) else ()
-    problems += [f"`{spec.name}` needs the argument `{name}`; add it" for name in names if name not in arguments]
+    problems += [
+        f"`{spec.name}` needs the argument `{name}`; add it" for name in required(spec) if name not in arguments
+    ]
     if problems:
         raise BadArguments("; ".join(problems))
     return arguments
@@ -79,10 +79,10 @@ def raw_arguments(spec: ToolSpec, given: Mapping[str, object] | Iterable[tuple[s
         spec: the tool called.
         given: values by name, or pairs of name and raw value, in which no type is certain.
     """
-    known = _mapping(spec.parameters.get("properties"))
+    known = properties(spec)
     typed = isinstance(given, Mapping)
     for key, value in given.items() if isinstance(given, Mapping) else given:
-        types = _types(known.get(key))
+        types = types_of(known.get(key))
         if value is None and types and "null" not in types:
             # As good as not given; for a text it would become the word.
             continue
@@ -103,12 +103,39 @@ def _json_of_python(written: str) -> str:
     try:
         json.loads(written)
     except (ValueError, RecursionError):
-        with suppress(ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-            return json.dumps(ast.literal_eval(written), ensure_ascii=False)
+        with suppress(*NO_LITERAL):
+            return json.dumps(literal(written), ensure_ascii=False)
     return written
 
 
-def _types(schema: object) -> tuple[str, ...]:
+def literal(written: str) -> object:
+    """Parse a literal of Python or JSON; one of `NO_LITERAL` is raised for anything else."""
+    return ast.literal_eval(_JsonWords().visit(ast.parse(written, mode="eval")))
+
+
+NO_LITERAL = (ValueError, TypeError, SyntaxError, RecursionError, MemoryError)
+
+
+class _JsonWords(ast.NodeTransformer):
+    """Replaces JSON's words for constants."""
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        words = {"true": True, "false": False, "null": None}
+        return ast.Constant(words[node.id]) if node.id in words else node
+
+
+def properties(spec: ToolSpec) -> Mapping[str, object]:
+    """Return the schemas of a tool's arguments by name."""
+    return _mapping(spec.parameters.get("properties"))
+
+
+def required(spec: ToolSpec) -> Sequence[str]:
+    """Return the names of the required arguments."""
+    names = spec.parameters.get("required")
+    return names if isinstance(names, list | tuple) else ()
+
+
+def types_of(schema: object) -> tuple[str, ...]:
     """Return the JSON types a value may have; empty when the schema gives none."""
     types = _mapping(schema).get("type")
     return (types,) if isinstance(types, str) else tuple(types) if isinstance(types, list | tuple) else ()
@@ -140,7 +167,7 @@ def _is_a(value: object, kind: str) -> bool:
         return kind == "boolean"
     if isinstance(value, float) and kind in ("integer", "number"):
         return value.is_integer() if kind == "integer" else math.isfinite(value)
-    return isinstance(value, _KINDS.get(kind, (object,)))
+    return isinstance(value, KINDS.get(kind, (object,)))
 
 
 def too_deep(value: object) -> bool:

@@ -8,9 +8,10 @@ number. In JSON and in forms with commas arguments have the schema's order.
 import json
 import re
 import string
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from laguna_engine.chat.call_arguments import KINDS, properties, required, types_of
 from laguna_engine.chat.call_form import LAGUNA, QUOTE, VARIABLE, FormKind, common_start
 from laguna_engine.chat.call_writing import TAG, CallWriting, normalized
 from laguna_engine.chat.messages import ToolSpec
@@ -22,7 +23,6 @@ _MOST_REFERENCES = 8
 """Longest chain of references between schemas that is followed."""
 
 _FREE = "/(?s:.*)/"
-_TYPES = {"string", "integer", "number", "boolean", "array", "object", "null"}
 _FIXED = r"""
 BLANKS: /[ \n]{0,16}/
 VARIABLE: /[\w.\-]{0,64}/
@@ -92,7 +92,7 @@ def call_grammar(
         if only_strict and not tool.strict:
             rules.append(calls.free(f"t{number}", tool))
             continue
-        ways = {key: _ways(tool, key, writing) for key in _properties(tool)}
+        ways = {key: _ways(tool, key, writing) for key in properties(tool)}
         fixed.update((tool.name, key) for key, each in ways.items() if each)
         rules += calls.rules(f"t{number}", tool, ways)
     return CallGrammar("\n".join(rules) + "\n", frozenset(fixed))
@@ -236,7 +236,7 @@ class _CommaGrammar(_CallGrammar):
 
     def rules(self, name: str, tool: ToolSpec, ways: Mapping[str, _Ways]) -> Iterator[str]:
         opens, closes, sets = ("(", ")", "=") if self.form.kind is FormKind.PYTHON else ("{", "}", ":")
-        keys, needed = list(ways), _needed(tool)
+        keys, needed = list(ways), required(tool)
         if self.form.kind is FormKind.QUOTED:
             # Gemma's template sorts them.
             keys.sort()
@@ -245,7 +245,7 @@ class _CommaGrammar(_CallGrammar):
             if ways[key]:
                 yield from self._value(value, ways[key])
             else:
-                kind = _type(_properties(tool)[key])
+                kind = _type(properties(tool)[key])
                 yield f"{value}: {({'string': 'string', 'integer': 'INTEGER', 'number': 'NUMBER'}).get(kind, 'any')}"
         yield f"{name}: {quoted(tool.name)} {quoted(opens)} BLANKS {name}_0"
         for place in range(len(keys) + 1):
@@ -314,8 +314,8 @@ class _TaggedGrammar(_CallGrammar):
 
     def _arguments(self, name: str, tool: ToolSpec) -> Iterator[str]:
         """Yield the rules of the arguments after the name, and of the end of the call."""
-        keys, needed, end = list(_properties(tool)), _needed(tool), self.literal(self.form.call_closes)
-        each = [self._argument(key, f"{name}v{place}", _type(_properties(tool)[key])) for place, key in enumerate(keys)]
+        keys, needed, end = list(properties(tool)), required(tool), self.literal(self.form.call_closes)
+        each = [self._argument(key, f"{name}v{place}", _type(properties(tool)[key])) for place, key in enumerate(keys)]
         if len(keys) <= _ANY_ORDER:
             for given in range(1 << len(keys)):
                 left = [place for place in range(len(keys)) if not given >> place & 1]
@@ -343,25 +343,21 @@ def _whole_schema(tool: ToolSpec) -> Mapping[str, object]:
     """Return the schema of a call's arguments; for a tool that is not strict, only what is checked afterwards."""
     if tool.strict:
         return tool.parameters
-    properties: dict[str, object] = {}
-    for key, schema in _properties(tool).items():
+    checked: dict[str, object] = {}
+    for key, schema in properties(tool).items():
         choices = schema.get("enum") if isinstance(schema, Mapping) else None
-        kind = _type(schema)
-        properties[key] = {"enum": list(choices)} if isinstance(choices, list | tuple) and choices else {}
-        if kind and not properties[key]:
-            properties[key] = {"type": kind}
-    needed = [key for key in properties if key in _needed(tool)]
-    return {"type": "object", "properties": properties, "required": needed, "additionalProperties": False}
+        if isinstance(choices, list | tuple) and choices:
+            checked[key] = {"enum": list(choices)}
+        else:
+            checked[key] = {"type": kind} if (kind := _type(schema)) else {}
+    needed = [key for key in checked if key in required(tool)]
+    return {"type": "object", "properties": checked, "required": needed, "additionalProperties": False}
 
 
 def _type(schema: object) -> str:
     """Return the only type of a value; empty if it may have several."""
-    kind = schema.get("type") if isinstance(schema, Mapping) else None
-    return kind if isinstance(kind, str) and kind in _TYPES else ""
-
-
-def _needed(tool: ToolSpec) -> frozenset[str]:
-    return frozenset(key for key in _required(tool) if key in _properties(tool))
+    types = types_of(schema)
+    return types[0] if len(types) == 1 and types[0] in KINDS else ""
 
 
 def _ways(tool: ToolSpec, key: str, writing: CallWriting) -> _Ways:
@@ -370,7 +366,7 @@ def _ways(tool: ToolSpec, key: str, writing: CallWriting) -> _Ways:
     Raises:
         RequestError: the schema of a strict tool cannot be enforced.
     """
-    schema, ways = _properties(tool)[key], list[_Text | _Choices | _Json]()
+    schema, ways = properties(tool)[key], list[_Text | _Choices | _Json]()
     if writing.is_json:
         return _choice_ways(schema, writing)
     if not tool.strict or (isinstance(schema, Mapping) and _choices(schema)):
@@ -473,16 +469,6 @@ def _whole(pattern: str, key: str) -> str:
 
 def _unsupported(key: str, what: str) -> RequestError:
     return RequestError(f"the schema of {key!r} cannot be used: {what} cannot be enforced; leave that part out")
-
-
-def _properties(tool: ToolSpec) -> Mapping[str, object]:
-    found = tool.parameters.get("properties")
-    return found if isinstance(found, Mapping) else {}
-
-
-def _required(tool: ToolSpec) -> Iterable[str]:
-    found = tool.parameters.get("required")
-    return found if isinstance(found, list | tuple) else ()
 
 
 def _choice_ways(schema: object, writing: CallWriting) -> _Ways:

@@ -3,7 +3,6 @@
 Blanks between tags may differ from the template's. Only `Incomplete` and `Wrong` are raised.
 """
 
-import ast
 import json
 import re
 import string
@@ -12,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import dropwhile
 
+from laguna_engine.chat.call_arguments import NO_LITERAL, literal
 from laguna_engine.chat.call_form import QUOTE, VARIABLE, CallForm, FormKind, common_start
 
 _VARIABLE_CHARS = 200
@@ -253,7 +253,6 @@ def _read_quoted(text: str, at: int) -> WrittenCall:
 
 _NOT_PYTHON = "The tool call is not written as NAME(key=value, …)"
 _PYTHON_NAME = re.compile(r"\s*([\w.\-]+)\(")
-_NEXT_PYTHON = re.compile(rf"\s*,{_PYTHON_NAME.pattern}")
 _PYTHON_KEY = re.compile(r"\s*([\w.\-]+)\s*=\s*")
 _PYTHON_VALUE_ENDS = re.compile(rf"(?=\s*(?:,{_PYTHON_KEY.pattern}|\Z))")
 
@@ -265,51 +264,37 @@ def _read_python(shape: Shape, text: str, at: int, *, last: bool) -> WrittenCall
         if re.fullmatch(r"\s*[\w.\-]*", text[at:]):
             raise Incomplete
         raise Wrong(_NOT_PYTHON)
-    end = _close(text, found.end() - 1, _PYTHON_STRUCTURE)
+    start, end = found.end(), _close(text, found.end() - 1, _PYTHON_STRUCTURE)
+    closed = any(tag in text for tag in shape.tags)
     if end is not None:
-        arguments = _python_arguments(text[found.end() : end - 1], _literal)
-        if arguments is not None and _ends_python(shape, text, end, last=last):
+        if end == len(text.rstrip()) and not last:
+            raise Incomplete
+        arguments = _python_arguments(text[start : end - 1], literal)
+        follows = text.startswith((",", "]", *shape.tags), _blank(text, end)) or end == len(text.rstrip())
+        if arguments is not None and follows:
             return WrittenCall(found[1], arguments, end)
-    elif not last and shape.tags and not any(tag in text for tag in shape.tags):
+    elif not last and shape.tags and not closed:
         raise Incomplete
-    # Without escapes the end of a string is ambiguous, so the end of the call must follow.
-    for bracket in re.compile(r"\)").finditer(text, found.end()):
-        if _ends_unescaped(shape, text, bracket.end(), last=last):
-            arguments = _python_arguments(text[found.end() : bracket.start()], _unescaped)
-            if arguments is not None:
-                return WrittenCall(found[1], arguments, bracket.end())
-    if end is None or not any(tag in text for tag in shape.tags):
+    # Without escapes the end of a string is ambiguous, so the closing tag or another call must follow.
+    tags = "|".join([*map(re.escape, shape.tags), *([r"\Z"] if last else [])])
+    for bracket in re.finditer(rf"\)(?=\s*\]?\s*(?:{tags})|\s*,{_PYTHON_NAME.pattern})", text[start:]):
+        arguments = _python_arguments(text[start : start + bracket.start()], _unescaped)
+        if arguments is not None:
+            return WrittenCall(found[1], arguments, start + bracket.end())
+    if end is None or not closed:
         raise Incomplete
     raise Wrong(_NOT_PYTHON)
 
 
-def _ends_python(shape: Shape, text: str, at: int, *, last: bool) -> bool:
-    """Return whether a closing bracket, which ends at an offset, ends a call."""
-    after = _blank(text, at)
-    if after == len(text) and not last:
-        raise Incomplete
-    behind = [*shape.call_closes[:1], *[mark for mark in shape.next_opens if mark], "]"]
-    return after == len(text) or text.startswith(tuple(behind), after)
-
-
-def _ends_unescaped(shape: Shape, text: str, at: int, *, last: bool) -> bool:
-    """Return the same for a call without escapes: the next call or the closing tag must follow."""
-    after = _blank(text, at)
-    after = _blank(text, after + 1) if text.startswith("]", after) else after
-    if after == len(text):
-        return last
-    return text.startswith(tuple(shape.tags) or ("",), after) or _NEXT_PYTHON.match(text, at) is not None
-
-
 def _python_arguments(text: str, read: Callable[[str], object]) -> Mapping[str, object] | None:
-    """Parse `K=V, …`; None if it is something else. read: returns a value, or raises like `ast.literal_eval`."""
+    """Parse `K=V, …`; None if it is something else. read: parses a value, or raises one of `NO_LITERAL`."""
     given: dict[str, object] = {}
     at = 0
     while found := _PYTHON_KEY.match(text, at):
         for end in _PYTHON_VALUE_ENDS.finditer(text, found.end()):
             try:
                 given[found[1]] = read(text[found.end() : end.start()])
-            except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+            except NO_LITERAL:
                 continue
             at = _blank(text, end.start())
             break
@@ -321,24 +306,11 @@ def _python_arguments(text: str, read: Callable[[str], object]) -> Mapping[str, 
     return given if not text[at:].strip() else None
 
 
-class _JsonWords(ast.NodeTransformer):
-    """Replaces JSON's words for constants."""
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        words = {"true": True, "false": False, "null": None}
-        return ast.Constant(words[node.id]) if node.id in words else node
-
-
-def _literal(written: str) -> object:
-    """Parse a literal of Python or JSON."""
-    return ast.literal_eval(_JsonWords().visit(ast.parse(written, mode="eval")))
-
-
 def _unescaped(written: str) -> object:
     """Parse a literal whose string is not escaped."""
     if len(written) > 1 and written[0] in "'\"" and written[-1] == written[0]:
         return written[1:-1]
-    return _literal(written)
+    return literal(written)
 
 
 def _read_tagged(shape: Shape, text: str, at: int) -> WrittenCall:

@@ -81,7 +81,7 @@ def call(**arguments):
             """<|tool_call_start|>[read(path="f(\\"a\\"), g(\\"b\\")]", where=null, first=1)]<|tool_call_end|>""",
             [call(path='f("a"), g("b")]', first=1)],
         ),
-        (PYTHON, "<|tool_call_start|>read(path='a')<|tool_call_end|>", [call(path="a")]),
+        (PYTHON, r"<|tool_call_start|>read(path='a\n')<|tool_call_end|>", [call(path="a\n")]),
         (HERMES, HERMES_CALL.replace('{"path": "a.py"}', "null"), [call()]),
         (HERMES, HERMES_CALL.replace(', "arguments": {"path": "a.py"}', ""), [call()]),
         (HERMES, HERMES_CALL.replace('{"path": "a.py"}', r'"{\"path\": \"a.py\"}"'), [call(path="a.py")]),
