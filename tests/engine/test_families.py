@@ -190,6 +190,31 @@ def test_what_a_prompt_reads_again(name: str, folder: Path, monkeypatch: pytest.
         assert read(thoughtless)[1] == (2 if name in ("qwen35", "granitehybrid") else 1)
 
 
+@pytest.mark.parametrize("name", ["mistral3", "qwen35", "granitehybrid"])
+def test_a_resumed_conversation_without_its_thoughts_reads_one_turn(
+    name: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("laguna_engine.checkpoints._SHARE", float("inf"))
+    question = [[tiny.EOS, *((50 + 7 * place + 13 * turn) % 380 + 30 for place in range(99))] for turn in range(3)]
+    options = EngineOptions(written(name, folder), n_ctx=1024, n_ubatch=64, threads=1)
+    chat: list[int] = []
+    with Engine.open(options) as engine:
+        for turn in range(2):
+            chat += [*question[turn], tiny.ASSISTANT, 60]
+            answer = gather(engine.generate(Request(chat, max_tokens=40))).tokens
+            engine.snapshot(tmp_path)
+            opening = len(chat) - 2
+            chat += answer
+    thoughtless = [*chat[: opening + 2], *chat[-10:], *question[2], tiny.ASSISTANT, 60]
+    for prompt, kept in (([*chat, *question[2]], len(chat) - 1), (thoughtless, opening)):
+        with Engine.open(options) as engine, Engine.open(options) as fresh:
+            restored = engine.restore(tmp_path, prompt)
+            assert kept <= restored.tokens <= kept + (2 if name == "mistral3" else 0)
+            checks = memory_checks.Checks(name, engine, fresh, exact=False, folder=tmp_path)
+            checks.compare("resumed", prompt)
+            assert checks.wrong == []
+
+
 def test_a_context_shorter_than_a_draft_opens(tmp_path: Path) -> None:
     """llama.cpp makes micro-batches no larger than the context, and aborts on those smaller than a draft."""
     path = families.model("lfm2").set("lfm2.context_length", 8).write(tmp_path / "short.gguf")

@@ -3,7 +3,8 @@
     python -m tests.fuzz.campaign --count 10000
 
 Each is opened by a process that stands for the app: check of the header, a child for what is not Laguna's
-architecture, the engine, a few tokens. A file that kills that process is named, and another process continues after it.
+architecture, the engine, a question in the file's own chat template if it has one, a few tokens. A file that kills that
+process is named, and another process continues after it.
 The children are forked from a process that has everything imported, which is the same trial in a tenth of the time.
 With `--unchecked` the check of the header knows nothing of other architectures, so that more is left to the children.
 """
@@ -128,6 +129,7 @@ def outcome(file: bytes, role: str, folder: Path) -> tuple[str, str]:
 
 def _use(role: str, path: Path, folder: Path) -> None:
     """Open the file as what it is to be, and use it a little."""
+    from laguna_engine.chat.messages import Role
     from laguna_engine.compress.scorer import Scorer
     from laguna_engine.engine import Engine, EngineOptions, Request
     from laguna_engine.fit.devices import read_machine
@@ -136,6 +138,8 @@ def _use(role: str, path: Path, folder: Path) -> None:
     from laguna_engine.fit.plan_search import PlanConstraints
     from laguna_engine.gguf import drafter_header as drafter_files
     from laguna_engine.gguf import header
+    from laguna_tui.backends.base import Message, Options, Prompt
+    from laguna_tui.backends.local.backend import LocalBackend
 
     if role == mutants.SCORER:
         with Scorer.open(path, threads=1, window=128) as scorer:
@@ -148,6 +152,9 @@ def _use(role: str, path: Path, folder: Path) -> None:
     choose_plan(shape, None if drafter is None else drafter_files.read(drafter), read_machine(), PlanConstraints())
     options = EngineOptions(target, n_ctx=1024, n_ubatch=64, threads=1, drafter=drafter, adapters=adapters)
     with Engine.open(options) as engine:
+        if engine.info.chat_template:
+            asked = Prompt("Be brief.", (), (Message(Role.USER, ("Hello?",)),))
+            list(LocalBackend(engine, None).generate(asked, Options(max_tokens=4)))
         tokens = engine.vocab.tokenize("def add(a, b):\n    return a + b\n\u00e9\u4e2d\x01", special=True)
         list(engine.generate(Request(tokens or [0], max_tokens=4)))
 

@@ -17,8 +17,10 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "engine"))
 
+from laguna_engine.chat.chat_template import CHATML
 from laguna_engine.gguf.target_check import LAYOUTS
 from tests.engine import drafters, families, generic, scorers, tiny
+from tests.engine.chat.test_hostile_templates import ENDLESS, REFUSED
 
 TARGET, DRAFTER, ADAPTER, SCORER = "target", "drafter", "adapter", "scorer"
 
@@ -236,6 +238,12 @@ def _change_architecture(file: tiny.GgufFile, random: Random) -> None:
     file.set("general.architecture", after)
 
 
+def _change_template(file: tiny.GgufFile, random: Random) -> None:
+    """A chat template: one that works, one that takes too much, one that is wrong, or half of one."""
+    template = random.choice([CHATML, *ENDLESS.values(), *REFUSED.values()])
+    file.set("tokenizer.chat_template", random.choice((template, CHATML + template, template[: len(template) // 2])))
+
+
 def _array(file: tiny.GgufFile, name: str) -> np.ndarray | None:
     array = file.tensors[name]
     return array if isinstance(array, np.ndarray) else None
@@ -300,7 +308,7 @@ def _align(file: tiny.GgufFile, random: Random) -> None:
 
 _CHANGES = (
     _change_number, _change_number, _change_number, _change_value, _add_key, _add_key, _remove_key,
-    _change_array, _change_array, _change_array, _change_tokenizer, _change_architecture,
+    _change_array, _change_array, _change_array, _change_tokenizer, _change_architecture, _change_template,
     _remove_tensor, _rename_tensor, _reshape_tensor, _reshape_tensor, _retype_tensor, _poison_tensor, _align,
 )  # fmt: skip
 

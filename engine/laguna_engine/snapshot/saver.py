@@ -8,6 +8,9 @@ Over a session at most twice the state that it ends with is written. Rows of the
 The sliding window and the drafter's part move along with the conversation, so that short turns would write them again
 and again; then a snapshot waits until the conversation has grown enough to pay for it. The price is that a crash loses
 the newest rows, which are computed again.
+
+A recurrent state serves its own position alone, and many templates leave out earlier thoughts, so that the next prompt
+departs where the newest answer opens: the state there is written too.
 """
 
 import time
@@ -22,7 +25,7 @@ import numpy as np
 from laguna_engine.checkpoints import Checkpoint, DrafterSnapshot
 from laguna_engine.errors import SnapshotError, SnapshotProblem
 from laguna_engine.ggml.tensor import Type
-from laguna_engine.llama.sequence_state import RowLayout, Rows, UnknownState
+from laguna_engine.llama.sequence_state import RowLayout, Rows, UnknownState, parse_recurrent
 from laguna_engine.sequence import SequenceObserver, TokenSequence, common_prefix
 from laguna_engine.snapshot.catalog import Catalog
 from laguna_engine.snapshot.chunk_file import DRAFTER, ROWS, WINDOW, Chunk, ChunkWriter, DrafterPart, part_ranges
@@ -150,7 +153,14 @@ class Saver:
         self._of: list[int] | None = None
 
     def save(
-        self, folder: Path, catalog: Catalog, identity: Identity, of: list[int] | None = None, *, last: bool
+        self,
+        folder: Path,
+        catalog: Catalog,
+        identity: Identity,
+        of: list[int] | None = None,
+        *,
+        last: bool,
+        opening: bool = False,
     ) -> Saved:
         """Write the rows that `folder` does not have yet, if there are any and the budget allows it.
 
@@ -160,18 +170,19 @@ class Saver:
             identity: of the model and how it is open.
             of: the conversation that has to be in the cache; None for whichever is.
             last: the engine is closed next.
+            opening: only up to the newest checkpoint of a recurrent state.
 
         Raises:
             SnapshotError: the disk is full, the model's cache cannot be saved, or the conversation changed meanwhile;
                 nothing was written.
         """
         began, self._blocked, self._of = time.perf_counter(), 0.0, of
-        length, start = self._on_engine(lambda: self._extent(catalog))
+        length, start = self._on_engine(lambda: self._extent(catalog, opening=opening))
         if start >= length:
             return Saved(length)
         if self._rest_bytes is not None and not self._affordable(catalog, length, start, last=last):
             return Saved(start, waits=True)
-        captured = self._on_engine(lambda: self._capture(catalog))
+        captured = self._on_engine(lambda: self._capture(catalog, opening=opening))
         if captured is None:
             return Saved(length)
         self._row_bytes = captured.row.nbytes
@@ -241,16 +252,19 @@ class Saver:
             self._on_engine(partial(self._keep, captured.checkpoint))
         return chunk
 
-    def _extent(self, catalog: Catalog) -> tuple[int, int]:
-        """Return how many positions are cached, and how many of them chunks have."""
+    def _extent(self, catalog: Catalog, *, opening: bool) -> tuple[int, int]:
+        """Return how many positions are to be in chunks, and how many of them are."""
         if self.mark not in self._sequence.observers:
             self._sequence.observers.append(self.mark)
         if self._of is not None:
             self._find(self._of, catalog)
-        tip, length = self.mark.tip, self._sequence.position
-        if tip is None or catalog.chunks.get(tip.id) is None:
-            return length, 0
-        return length, min(self.mark.unchanged, tip.stop, length)
+        tip, length, start = self.mark.tip, self._sequence.position, 0
+        if tip is not None and tip.id in catalog.chunks:
+            start = min(self.mark.unchanged, tip.stop, length)
+        if opening:
+            lengths = self._sequence.checkpoints.lengths if self._sequence.context.recurrent else ()
+            length = max((each for each in lengths if start < each < length), default=start)
+        return length, start
 
     def _find(self, of: list[int], catalog: Catalog) -> None:
         """Make sure that this conversation is in the cache, and find what was saved of it before it took turns."""
@@ -262,16 +276,23 @@ class Saver:
         if saved is not None and len(saved.tokens) > known:
             self.mark.at(saved.tip, len(saved.tokens))
 
-    def _capture(self, catalog: Catalog) -> _Captured | None:
+    def _capture(self, catalog: Catalog, *, opening: bool) -> _Captured | None:
         """Copy what moves; None if there is nothing new."""
         sequence, context = self._sequence, self._sequence.context
-        length, start = self._extent(catalog)
+        length, start = self._extent(catalog, opening=opening)
         if start >= length:
             return None
         context.synchronize()
         newest, caches = context.read_rows(length - 1, length)
-        drafter = self._speculator.snapshot()
-        checkpoint, window = self._window(drafter) if caches > 1 else (None, None)
+        checkpoint: Checkpoint | None
+        window: Rows | None
+        if opening:
+            held = sequence.checkpoints.at(length)
+            # Its memory may be reused while this is written.
+            checkpoint, drafter, window = None, held.drafter, parse_recurrent(held.window.data.copy())
+        else:
+            drafter = self._speculator.snapshot()
+            checkpoint, window = self._window(drafter) if caches > 1 else (None, None)
         pieces = None if drafter is None else _drafter_rows(drafter)
         part = None
         if drafter is not None and drafter.drafter is not None and pieces is not None:

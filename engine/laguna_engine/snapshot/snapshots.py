@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -189,7 +189,15 @@ class EngineSnapshots:
                 for path in folder.glob(f"*{PARTIAL}"):
                     with suppress(OSError):
                         path.unlink()
-            return self._saver.save(folder, self._catalog(folder), self._identity(), of, last=last)
+            save = partial(self._saver.save, folder, identity=self._identity(), of=of, last=last)
+            first = save(self._catalog(folder), opening=True)
+            rest = save(self._catalog(folder))
+            return replace(
+                rest,
+                nbytes=first.nbytes + rest.nbytes,
+                seconds=first.seconds + rest.seconds,
+                blocked_s=max(first.blocked_s, rest.blocked_s),
+            )
 
     def restorable(self, folder: Path, tokens: Sequence[int]) -> Restorable | None:
         plan = self._catalog(folder).best(tokens, self._sequence.capacity)
