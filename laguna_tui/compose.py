@@ -105,7 +105,7 @@ def run_ask(
         write_failure(form, session.title, error)
         return _complain(error, ExitCode.MODEL)
     resumed = info.resumed.notices if info.resumed is not None else ()
-    for warning in (*session.slot.given_up, *session.permissions.notes, *session.opened().servers.notes, *resumed):
+    for warning in (*session.slot.warnings, *session.permissions.notes, *session.opened().servers.notes, *resumed):
         sys.stderr.write(f"laguna-tui: {sanitize(warning)}\n")
     _stop_gently(session)
     try:
@@ -174,7 +174,7 @@ def run_serve(settings: Settings, options: "ServerOptions", say: Callable[[str],
     server = HttpServer(lambda: shared_model(slot), options, lambda line: say(sanitize(line)))
     try:
         slot.open(lambda progress: None)
-        for warning in slot.given_up:
+        for warning in slot.warnings:
             say(_NO_CALLS_SERVED if warning == NO_CALLS else sanitize(warning))
         server.start()
         say(f"{slot.selection.entry.title} listens on {server.url} (OpenAI: {server.url}/v1). Stop it with Ctrl-C.")

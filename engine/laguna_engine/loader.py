@@ -40,8 +40,8 @@ STRICT_ON_GPU = (
 
 
 CANNOT_ROLL_BACK = (
-    "Drafts are off: the memory of this model's recurrent layers ({}) cannot go back after a rejected draft in this "
-    "llama.cpp; fast and strict decode plainly, with the same answers"
+    "Drafts are off, in fast and strict mode too: the recurrent memory of this model ({}) cannot go back after a "
+    "rejected draft in this llama.cpp. Only speed is lost."
 )
 
 

@@ -156,9 +156,10 @@ class EngineSlot:
         return self._lost or (backend is not None and backend.lost)
 
     @property
-    def given_up(self) -> tuple[str, ...]:
-        """What was given up to open the model when memory ran out, as sentences; usually empty."""
-        return self.opened_as.report.warnings if self.opened_as is not None else ()
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences about how the model was opened: what was given up, what it cannot do; usually empty."""
+        found = self.opened_as.report.warnings if self.opened_as is not None else ()
+        return found if (engine := self.engine) is None else (*found, *engine.info.warnings)
 
     def healthy(self) -> "LocalBackend | RemoteBackend":
         """Return what generates; a fresh one of the same model if the one before was lost.

@@ -73,8 +73,8 @@ def test_a_state_that_cannot_go_back_has_no_drafts(speculation: Speculation, fol
         assert engine.info.speculation is Speculation.OFF
         asked_for_drafts = speculation is Speculation.FAST
         assert engine.info.no_drafts == (
-            "Drafts are off: the memory of this model's recurrent layers (granitehybrid) cannot go back after a "
-            "rejected draft in this llama.cpp; fast and strict decode plainly, with the same answers"
+            "Drafts are off, in fast and strict mode too: the recurrent memory of this model (granitehybrid) cannot go "
+            "back after a rejected draft in this llama.cpp. Only speed is lost."
         )
         assert engine.info.warnings == ((engine.info.no_drafts,) if asked_for_drafts else ())
 

@@ -34,7 +34,7 @@ def test_the_model_is_introduced_as_one_that_only_chats(session: Session):
     info = session.info()
     assert info.abilities == f"{session.title} answers questions about code that you add with @."
     assert info.warnings == (
-        "This model's chat template has no tool calls, so it changes no files and runs no commands.",
+        "This model's chat format has no tool calls, so it changes no files and runs no commands.",
     )
 
 

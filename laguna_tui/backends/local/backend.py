@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 MAX_SOURCE_TOKENS = 16_384
 """About 1,500 lines of code: what a conversation is about now. More would only make wrong matches likelier."""
-NO_CALLS = "This model's chat template has no tool calls, so it changes no files and runs no commands."
+NO_CALLS = "This model's chat format has no tool calls, so it changes no files and runs no commands."
 _POLL_S = 0.1
 """Seconds between two chances to cancel a generation that waits for its turn."""
 
