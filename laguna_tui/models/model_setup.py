@@ -145,8 +145,11 @@ class ModelSetup:
     def larger_model(self, current: str) -> str:
         """Return what the model that suits this machine would need on it, as a sentence; empty if one like it is open.
 
-        Opens no socket, and measures nothing.
+        Opens no socket, and measures nothing: as long as the speed of other models may change which one suits, none is
+        named.
         """
+        from laguna_tui.models.fit import RECOMMENDED
+
         entry = load_catalogue().get(current)
         if entry is None or self._store.status(entry).state is not ModelState.BUNDLED:
             return ""
@@ -155,6 +158,8 @@ class ModelSetup:
             return f"{offer.title}, a larger model, is downloaded: /setup switches to it."
         if not offer.memory:
             return f"For a larger model this machine has too little memory: {offer.why} /setup has details."
+        if offer.rate is None and not (offer.recommended and offer.name == RECOMMENDED):
+            return "/setup shows which larger model suits this machine, and how fast it would be."
         need = f"a download of {size(offer.size or 0)} and {memory(offer.memory)} of memory"
         speed = "" if offer.rate is None else f", at {'' if offer.measured else 'about '}{units.rate(offer.rate)}"
         fit = "; it suits this machine" if offer.recommended else "; it would be slow here" if offer.slow else ""

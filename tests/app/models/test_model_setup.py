@@ -146,6 +146,12 @@ def test_a_larger_model_is_described_while_the_bundled_one_is_open(store, machin
     line = model_setup.larger_model("nano")
     assert line.startswith("A larger model, Laguna XS 2.1, needs a download of 20.3 GB and 2")
     assert line.endswith(" GiB of memory; it suits this machine. /setup has details.")
+    for other in ("cpu-64GB", "8GB ram-32GB"):
+        # Once the speed is measured, another one may suit.
+        machine(other)
+        assert model_setup.larger_model("nano") == (
+            "/setup shows which larger model suits this machine, and how fast it would be."
+        )
     rates = {"CPU": DeviceRate(5e9, 2e-6)}
     monkeypatch.setattr("laguna_engine.fit.decode_speed.known_rates", lambda machine: rates)
     machine("cpu-64GB")
