@@ -318,11 +318,13 @@ class _Argument:
         opened: where the value starts, and what ends it.
         fixed: whether the grammar restricts the value.
         value: the value with its rule; None for no rule.
+        scanned: the offset up to which its end has been searched.
     """
 
     opened: OpenValue
     fixed: bool
     value: _Value | None
+    scanned: int
 
 
 class _Call:
@@ -422,7 +424,7 @@ class _Call:
         value, rest = self._value(self._tool, opened), self._text[opened.starts :]
         if value is not None and rest:
             value = self._after(value, rest)
-        self._argument = _Argument(opened, (self._tool.name, opened.key) in self._form.fixed, value)
+        self._argument = _Argument(opened, (self._tool.name, opened.key) in self._form.fixed, value, opened.starts)
         if rest:
             self._close_value(None)
 
@@ -437,10 +439,10 @@ class _Call:
         opened, closes = self._argument.opened, self._form.closes_value
         if closes is not None and token is not None and token != closes:
             return False
-        found = self._writing.end_of_value(self._text, opened)
-        if found is None:
+        ends, behind = self._writing.end_of_value(self._text, opened, self._argument.scanned)
+        if behind is None:
+            self._argument.scanned = ends
             return False
-        ends, behind = found
         try:
             value = self._writing.read(self._text[opened.starts : ends].decode("utf-8", "replace"), opened.closes)
         except ValueError:

@@ -111,19 +111,24 @@ class CallWriting:
         closes = found.groupdict().get("quote") or self.closes.encode()
         return OpenValue(key, found.end(), closes)
 
-    def end_of_value(self, text: bytes, value: OpenValue) -> tuple[int, int] | None:
-        """Return the end of a value in `text` and the end of what closes it; None if it is still open."""
+    def end_of_value(self, text: bytes, value: OpenValue, scanned: int) -> tuple[int, int | None]:
+        """Return the end of a value in `text` and the end of what closes it.
+
+        Returns:
+            If it is still open, the offset up to which it has been scanned, and None.
+        """
         if self.form.kind in (FormKind.TAGGED, FormKind.QUOTED):
             # The layout around a value may be missing.
             closes = value.closes.strip()
-            end = text.find(closes, value.starts)
+            end = text.find(closes, scanned)
+            if end < 0:
+                return max(scanned, len(text) - len(closes)), None
             written = text[value.starts : end].removesuffix(value.closes[: -len(closes)])
-            return None if end < 0 else (value.starts + len(written), end + len(closes))
+            return value.starts + len(written), end + len(closes)
         quote = re.escape(value.closes)
-        found = re.compile(rb"(?:[^\\" + quote + rb"]|\\.)*", re.DOTALL).match(text, value.starts)
-        if found is None or not text.startswith(value.closes, found.end()):
-            return None
-        return found.end(), found.end() + len(value.closes)
+        found = re.compile(rb"(?:[^\\" + quote + rb"]|\\.)*", re.DOTALL).match(text, scanned)
+        end = scanned if found is None else found.end()
+        return end, end + len(value.closes) if text.startswith(value.closes, end) else None
 
     def scalars(self, text: bytes) -> dict[str, str]:
         """Return the numbers and booleans in `text`, as JSON."""

@@ -15,6 +15,7 @@ from laguna_engine.chat.call_writing import TAG
 from laguna_engine.chat.form_parser import FormParser
 from laguna_engine.chat.known_markup import ThinkTags, TurnMarkup, known_markup
 from laguna_engine.chat.messages import CallFinished, ToolSpec
+from laguna_engine.chat.tool_text import written_calls
 from laguna_engine.constrain.base import FREE
 from tests.engine.chat.test_form_parser import CODER, GEMMA, LLAMA, PYTHON
 from tests.engine.chat.test_real_templates import FORMS, WRITE, opened, turn
@@ -177,3 +178,17 @@ def test_an_answer_by_a_schema_comes_after_thinking_or_a_later_call(prompt, said
         if held:
             constraint.advance(token)
     assert held == allowed
+
+
+@pytest.mark.parametrize("form", BY_NAME.values(), ids=BY_NAME)
+def test_a_long_text_is_not_searched_again_at_each_token(form):
+    """Its 24,000 tokens would take ten seconds otherwise."""
+    vocab = vocabulary(form, tokens=True)
+    text = str(written_calls(form, [("write_file", {"path": "a b.py", "text": 'x = "\\"\n' * 3_000})]))
+    constraint = ToolCalls((WRITE,), markup=TurnMarkup((form,))).begin(vocab, [])
+    *tokens, last = vocab.tokenize(text.removesuffix(form.closes), special=True)
+    for token in tokens:
+        constraint.advance(token)
+    assert constraint._call is not None
+    mask = constraint.mask().allowed
+    assert mask is not None and mask.passing(np.array([last], np.int32)).all()
