@@ -143,7 +143,7 @@ def _with_piped(session: Session, question: str, piped: str) -> str:
 
 
 _NO_CALLS_SERVED = (
-    "This model's chat template has no tool calls, so the model calls tools only where a request requires it "
+    "This model's chat format has no tool calls, so the model calls tools only where a request requires it "
     "(tool_choice)."
 )
 

@@ -312,6 +312,6 @@ def test_serving_a_model_without_tool_calls_says_when_it_calls_tools(tmp_path, m
     assert run_serve(Settings(model=str(file)), ServerOptions(port=0), lines.append) == 0
     assert lines[:2] == [
         "This model's file has no chat template; ChatML is used instead.",
-        "This model's chat template has no tool calls, so the model calls tools only where a request requires it "
+        "This model's chat format has no tool calls, so the model calls tools only where a request requires it "
         "(tool_choice).",
     ]
