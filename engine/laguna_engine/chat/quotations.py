@@ -1,4 +1,4 @@
-"""What stands between backticks in an answer, copied from texts that the model was given."""
+"""Restricts quotations in an answer to those of texts that the model was given."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -22,17 +22,17 @@ _QUOTED = re.compile(r"`([^`\n]+)`")
 
 @dataclass(frozen=True, slots=True)
 class Quotations:
-    """Whatever the answer has between two backticks is one of some strings; tool calls and the rest are free.
+    """Restricts text between two backticks to some strings; tool calls and other text are free.
 
     Attributes:
-        strings: what may be quoted; none: no backtick is written.
+        strings: the strings that may be quoted; without any, backticks are not allowed.
     """
 
     strings: tuple[str, ...]
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> "Quotations | None":
-        """Return what is between backticks in `texts`; None if that is ambiguous: a line has an odd number of them."""
+        """Return the quotations in `texts`; None if they are ambiguous: a line has an odd number of backticks."""
         found: list[str] = []
         for line in (line for text in texts for line in text.split("\n")):
             if line.count("`") % 2:
@@ -60,7 +60,7 @@ class QuotationConstraint(Constraint):
         self._vocabulary = vocabulary
         self._opens_call, self._closes_call = vocabulary.id_of(TOOL_CALL), vocabulary.id_of(END_TOOL_CALL)
         self._in_call = self._inside = False
-        # Neither is changed: words without a backtick lead back to the first state.
+        # Neither matcher is advanced: text without a backtick leads back to the first state.
         self._first = self._state = first
         self._outside = RowMask(allowed=_OutsideTokens(first, vocabulary), wide=True)
 
@@ -81,7 +81,7 @@ class QuotationConstraint(Constraint):
             following = self._state.deep_copy()
             left = following.try_consume_tokens([token]) != 1
             self._inside = not left and self._inside ^ (ticks % 2 == 1)
-            # Where another constraint forced something else, a quotation is left.
+            # A quotation ends if another constraint forced something else.
             self._state = following if self._inside else self._first
 
     def fork(self) -> "QuotationConstraint":
@@ -97,7 +97,7 @@ class QuotationConstraint(Constraint):
 
 
 class _OutsideTokens:
-    """All tokens but those that begin a quotation wrongly."""
+    """All tokens except those that begin an unknown quotation."""
 
     def __init__(self, state: "LLMatcher", vocabulary: Vocabulary) -> None:
         self._state = state

@@ -1,1 +1,1 @@
-"""What the target may say next: a mask for each row of logits, which composes with drafts."""
+"""Constraints on the next token of the target: a mask for each row of logits, which composes with drafts."""

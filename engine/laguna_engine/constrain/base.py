@@ -20,27 +20,27 @@ _Result = TypeVar("_Result")
 
 
 class AllowedTokens(Protocol):
-    """The tokens allowed in a row, queried in the cheapest way that suffices. Valid until the constraint advances."""
+    """The tokens allowed in a row. Valid until the constraint advances."""
 
     def passing(self, candidates: "NDArray[np.int32]") -> "NDArray[np.bool_]":
         """Return whether each of `candidates` is allowed, bool of the same shape [n]."""
         ...
 
     def every(self) -> "NDArray[np.int32]":
-        """Return all allowed tokens, without duplicates, at any cost."""
+        """Return all allowed tokens, without duplicates; slow."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class RowMask:
-    """What one row allows.
+    """The tokens that a row of logits allows.
 
     Attributes:
         forced: the only token allowed; it needs no logits. None if others are allowed too.
         banned: tokens that are not allowed.
         allowed: the only tokens allowed; None for all.
-        least: share of the probability that `allowed` must have. Where it has less, the constraint has to
-            `relax`, because forcing a choice among what the model does not mean is worse than none. 0 always holds.
+        least: share of the probability that `allowed` must have; 0 for none. If it has less, the constraint has to
+            `relax`, because the model means something else.
         wide: whether `allowed` is nearly everything, so that the row does not count as constrained.
     """
 
@@ -88,18 +88,18 @@ class Vocabulary(Protocol):
 
 
 class Constraint(Protocol):
-    """What the next token may be, after the tokens before it. Engine thread only.
+    """Restricts the next token by the tokens before it. Engine thread only.
 
     Only `mask`, `advance` and `fork` are needed. A method that raises ends the constraint with a warning; the answer
     continues without it.
     """
 
     def mask(self) -> RowMask:
-        """Return what the next token may be."""
+        """Return the tokens that may come next."""
         ...
 
     def advance(self, token: int) -> None:
-        """Follow the sampled `token`; it may be one that was not allowed, where another constraint was relaxed."""
+        """Follow the sampled `token`, which may not have been allowed if another constraint was relaxed."""
         ...
 
     def fork(self) -> "Constraint":
@@ -107,18 +107,15 @@ class Constraint(Protocol):
         ...
 
     def relax(self) -> None:
-        """Allow more from now on: what the last mask allowed has too little of the probability, or nothing."""
+        """Allow more from now on, because the last mask allowed too little of the probability or no token."""
         return
 
     def free_rows(self) -> int | None:
-        """Return the number of tokens until one is forced; None if none will be.
-
-        No draft is made longer, because what follows a forced token would be drafted after another one.
-        """
+        """Return the number of tokens until one is forced; None if none will be. Drafts are not longer than that."""
         return None
 
     def draft(self, most: int) -> list[int]:
-        """Return up to `most` likely next tokens where there is little choice; otherwise none."""
+        """Return up to `most` likely next tokens if there is little choice."""
         return []
 
 

@@ -17,7 +17,7 @@ class AnswerConstraints:
     """Makes the constraints on answers of one model.
 
     Attributes:
-        markup: What encloses parts of its turns.
+        markup: The markup of its turns.
     """
 
     def __init__(self, markup: TurnMarkup) -> None:
@@ -38,7 +38,7 @@ class AnswerConstraints:
         return tuple(found)
 
     def _tool_calls(self, tools: tuple[ToolSpec, ...], rules: ValueRules) -> ToolCalls:
-        """Return the same object for the same rules: it holds the compiled grammar."""
+        """Return the same object for the same rules, because it caches the compiled grammar."""
         known = next((each for each in self._calls if each.rules is rules and each.tools == tools), None)
         if known is None:
             known = ToolCalls(tools, rules, markup=self.markup)

@@ -34,9 +34,9 @@ class TemplateFormat:
     """Renders prompts for one model. Any thread.
 
     Attributes:
-        form: How the template writes calls; None if it writes none.
-        turn: What encloses parts of the model's turns.
-        stop_tokens: What ends the model's turn.
+        form: The form of the calls that the template writes; None if it writes none.
+        turn: The markup of the model's turns.
+        stop_tokens: The tokens that end them.
     """
 
     def __init__(self, vocabulary: Vocabulary, source: str, n_ctx: int, model: str) -> None:
@@ -224,7 +224,7 @@ class TemplateFormat:
         known = frozenset(markup[text] for text in self._known.stops if text in markup)
         found = sorted((at, -len(each), each) for each in markup if (at := after.find(each)) >= 0)
         opens = self.form.opens if self.form is not None else ""
-        # What may also come before a call does not end a turn.
+        # A token that also opens calls does not end a turn.
         ends = [each for _, _, each in found if each not in opens] or [each for _, _, each in found]
         return known | {markup[each] for each in ends[:1]}
 
@@ -241,13 +241,13 @@ class TemplateFormat:
         try:
             pieces = render(self._values(prompt, opened=opened), attempt=True)
         except TemplateFailed:
-            # What it refuses of this conversation it may accept as text.
+            # It may accept as text what it refuses otherwise.
             pieces = render(self._values(prompt, opened=opened, plain=True))
         self._newest = [*self._newest[-2:], (self._template.source, prompt, opened, pieces)]
         return pieces
 
     def _values(self, prompt: Prompt, *, opened: bool, plain: bool = False) -> dict[str, object]:
-        """Return what the template reads. plain: Whether calls and results are ordinary text."""
+        """Return the variables of the template. plain: Whether calls and results are written as ordinary text."""
         messages: Sequence[Mapping[str, object]] = list(messages_of(prompt))
         tools = self._accepted.tools([tool.as_openai() for tool in prompt.tools])
         form = self._text_form

@@ -92,6 +92,19 @@ def test_a_forced_call_is_begun_in_the_prompt(prompts, only, begun):
     assert [*parser.feed(0, rest.encode()), *parser.finish()] == [CallFinished(ToolCall("read", {"path": "a"}))]
 
 
+def test_a_model_that_only_chats_is_shown_the_tools_of_a_forced_call(prompts):
+    free, forced = (
+        prompts.text(prompts.prompt(request(said(Role.USER, "Hi"), tools=(READ,), choice=choice)))
+        for choice in (CallChoice.AUTO, CallChoice.REQUIRED)
+    )
+    assert free == "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
+    assert forced.startswith(
+        "<|im_start|>system\n"
+        "You can call any of the following function tools to satisfy the user's requests:\n\n"
+        '{"type": "function", "function": {"name": "read", '
+    )
+
+
 def test_a_result_is_rendered_as_the_template_renders_results():
     prompts = prompts_of(TEMPLATE)
     answer = AssistantMessage("", calls=(ToolCall("read", {"path": "a"}),))
