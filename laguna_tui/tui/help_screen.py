@@ -9,11 +9,11 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widget import Widget
-from textual.widgets import Input, Markdown, Static
+from textual.widgets import Input, Markdown
 
 from laguna_tui.base.manual import manual_pages, page_title, read_page
 from laguna_tui.tui.keys import OwnKeys
-from laguna_tui.tui.modal import Modal
+from laguna_tui.tui.modal import Modal, Paragraph
 from laguna_tui.tui.slash_commands import COMMANDS
 from laguna_tui.tui.text_lines import MIN_WIDTH, MUTED, break_words, cells
 
@@ -78,11 +78,11 @@ class HelpScreen(Modal[None]):
     def content(self) -> ComposeResult:
         yield Input(placeholder="Filter: a key, a command, a word …", compact=True)
         with VerticalScroll(id="rows", can_focus=False):
-            yield Static(self._rows(), id="keys", markup=False)
+            yield Paragraph(self._rows(), id="keys", markup=False)
 
     @on(Input.Changed)
     def _filter(self) -> None:
-        self.query_one("#keys", Static).update(self._rows())
+        self.query_one("#keys", Paragraph).update(self._rows())
         self.query_one("#rows").scroll_home(animate=False)
 
     def action_scroll(self, method: str) -> None:
@@ -91,7 +91,7 @@ class HelpScreen(Modal[None]):
     def on_resize(self) -> None:
         """Wrap again for the new width."""
         super().on_resize()
-        self.query_one("#keys", Static).update(self._rows())
+        self.query_one("#keys", Paragraph).update(self._rows())
 
     def _found(self) -> Iterator[tuple[str, Sequence[KeyRow]]]:
         """Yield the sections with the rows that have all words of the filter."""

@@ -10,7 +10,7 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.selection import Selection
 from textual.timer import Timer
-from textual.widgets import OptionList, Static
+from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from laguna_tui.base.events import AgentEvent, ToolFinished
@@ -19,7 +19,7 @@ from laguna_tui.session.commands import Commands
 from laguna_tui.tui.chat_app import ChatApp
 from laguna_tui.tui.controller import Controller
 from laguna_tui.tui.event_sanitizer import OutputSanitizer
-from laguna_tui.tui.modal import Modal, RowList, notify
+from laguna_tui.tui.modal import Modal, Paragraph, RowList, notify
 from laguna_tui.tui.text_lines import (
     BAD,
     GOOD,
@@ -73,7 +73,7 @@ class JobsController(Controller):
             self._timer.pause()
 
 
-class JobOutput(Static):
+class JobOutput(Paragraph):
     """The output of a command: tabs are drawn as blanks and copied as tabs."""
 
     _expanded = ""
@@ -109,7 +109,7 @@ class JobsScreen(Modal[None]):
         self._shown: tuple[int, str] = (0, "")
 
     def content(self) -> ComposeResult:
-        yield Static(NONE, id="none", markup=False)
+        yield Paragraph(NONE, id="none", markup=False)
         yield RowList(compact=True)
         with VerticalScroll(id="output", can_focus=False):
             yield JobOutput(id="text")
@@ -135,7 +135,7 @@ class JobsScreen(Modal[None]):
         else:
             for index, row in enumerate(rows):
                 options.replace_option_prompt_at_index(index, row)
-        self.query_one("#none", Static).display = not rows
+        self.query_one("#none", Paragraph).display = not rows
         options.display = self.query_one("#output").display = bool(rows)
         self._show_output()
 

@@ -19,8 +19,9 @@ from textual.message import Message
 from textual.notifications import SeverityLevel
 from textual.screen import ModalScreen, Screen
 from textual.strip import Strip
+from textual.visual import VisualType
 from textual.widget import Widget
-from textual.widgets import Input, OptionList
+from textual.widgets import Input, OptionList, Static
 
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.tui.text_lines import fitting
@@ -95,6 +96,18 @@ class Modal(ModalScreen[T], ClosesOnce[T]):
 
     def on_resize(self) -> None:
         self.show_border()
+
+
+class Paragraph(Static):
+    """A text whose height follows it, however soon after another one it comes.
+
+    Textual measures a text only once between two moments without messages. If there is a layout after the first of two
+    updates in that time, the second text gets the height of the first, and is cut off.
+    """
+
+    def update(self, content: VisualType = "", *, layout: bool = True) -> None:
+        super().update(content, layout=layout)
+        self._box_model_cache.clear()
 
 
 class RowList(OptionList):

@@ -6,7 +6,6 @@ from typing import ClassVar
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.widgets import Static
 
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.text import sanitize_line
@@ -14,7 +13,7 @@ from laguna_tui.base.units import plural
 from laguna_tui.session.values import ClientUse
 from laguna_tui.tui.chat_app import ChatApp
 from laguna_tui.tui.controller import Controller
-from laguna_tui.tui.modal import Modal, notify
+from laguna_tui.tui.modal import Modal, Paragraph, notify
 from laguna_tui.tui.text_lines import GOOD, MUTED, StyledText, crop
 from laguna_tui.tui.transcript.step_entries import spent
 from laguna_tui.tui.tui_settings import ModelServer
@@ -78,8 +77,8 @@ class ServeScreen(Modal[None]):
         self._controller = controller
 
     def content(self) -> ComposeResult:
-        yield Static("", id="state", markup=False)
-        yield Static("", id="clients", markup=False)
+        yield Paragraph("", id="state", markup=False)
+        yield Paragraph("", id="clients", markup=False)
 
     def on_mount(self) -> None:
         self._show()
@@ -90,7 +89,7 @@ class ServeScreen(Modal[None]):
         keys = "s starts" if server is None else "s stops · t copies the token · u the address"
         self.hints = (f"{keys} · Esc closes",)
         self.show_border()
-        self.query_one("#state", Static).update(Content.assemble(*_state(server)))
+        self.query_one("#state", Paragraph).update(Content.assemble(*_state(server)))
         parts: list[StyledText] = []
         if server is not None:
             clients = server.clients()[:MAX_CLIENTS]
@@ -98,7 +97,7 @@ class ServeScreen(Modal[None]):
             for client in clients:
                 parts += _row(client, width)
             parts = parts or [(NOBODY, MUTED)]
-        self.query_one("#clients", Static).update(Content.assemble(*parts))
+        self.query_one("#clients", Paragraph).update(Content.assemble(*parts))
 
     def action_switch(self) -> None:
         if self._controller.server is None:

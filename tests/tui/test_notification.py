@@ -51,6 +51,7 @@ async def heard(monkeypatch, chat: PlayedSession, *, blurred: bool, enabled: boo
         await until(pilot, lambda: app.approval_panel.display or app.state.value == "ready")
         await pilot.pause()
         app.approvals.leave()
+        await until(pilot, lambda: app.state.value == "ready")
         return written
 
 

@@ -17,13 +17,12 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
-from textual.widgets import Static
 
 from laguna_tui.base.units import count
 from laguna_tui.context.blocks import BlockText
 from laguna_tui.tui.context.line_comparison import ComparedLine, LinePair, LineState, compare, counterparts, folded
 from laguna_tui.tui.event_sanitizer import error_sentence
-from laguna_tui.tui.modal import Modal
+from laguna_tui.tui.modal import Modal, Paragraph
 from laguna_tui.tui.text_lines import cells
 
 _GUTTERS = {LineState.KEPT: "▎ ", LineState.DROPPED: "− ", LineState.ADDED: "+ ", LineState.GAP: "  "}
@@ -97,7 +96,7 @@ class ComparisonScreen(Modal[None]):
         self._sent_to: dict[ComparisonPane, int] = {}
 
     def content(self) -> ComposeResult:
-        yield Static("reading …", id="summary", markup=False)
+        yield Paragraph("reading …", id="summary", markup=False)
         with Container(id="sides"):
             self.after.border_title = "in the prompt"
             yield self.before
@@ -108,7 +107,7 @@ class ComparisonScreen(Modal[None]):
         try:
             pairs = await asyncio.to_thread(lambda: compare(self._read()))
         except Exception as error:
-            self.query_one("#summary", Static).update(Content.styled(error_sentence(error), "$error"))
+            self.query_one("#summary", Paragraph).update(Content.styled(error_sentence(error), "$error"))
         else:
             self._lay(pairs)
 
@@ -123,7 +122,7 @@ class ComparisonScreen(Modal[None]):
         dropped = sum(pair.before.state is LineState.DROPPED for pair in pairs)
         not_empty = any(pair.after.state is not LineState.GAP for pair in pairs)
         words = f"{count(kept)} of {count(kept + dropped)} lines kept" if not_empty else GONE
-        self.query_one("#summary", Static).update(words if dropped else SAME if not_empty else EMPTY)
+        self.query_one("#summary", Paragraph).update(words if dropped else SAME if not_empty else EMPTY)
         self.after.display = not_empty and bool(dropped)
         self.before.focus()
         self.call_after_refresh(self._show)

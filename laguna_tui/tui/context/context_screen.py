@@ -8,7 +8,7 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.widgets import OptionList, Static
+from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from laguna_tui.base.text import sanitize_line
@@ -17,7 +17,7 @@ from laguna_tui.session.session import PromptView
 from laguna_tui.tui.context.block_table import BlockTable, Changes, block_row, details, price, totals
 from laguna_tui.tui.context.comparison_screen import ComparisonScreen
 from laguna_tui.tui.event_sanitizer import error_sentence
-from laguna_tui.tui.modal import Modal
+from laguna_tui.tui.modal import Modal, Paragraph
 from laguna_tui.tui.query_thread import QueryThread
 from laguna_tui.tui.text_lines import MUTED
 
@@ -53,10 +53,10 @@ class ContextScreen(Modal[Changes | None]):
         self._costs = QueryThread()
 
     def content(self) -> ComposeResult:
-        yield Static(READING, id="totals", markup=False)
+        yield Paragraph(READING, id="totals", markup=False)
         yield BlockList(compact=True)
-        yield Static(id="details", markup=False)
-        yield Static(id="price", markup=False)
+        yield Paragraph(id="details", markup=False)
+        yield Paragraph(id="price", markup=False)
 
     def on_mount(self) -> None:
         self.reload()
@@ -91,7 +91,7 @@ class ContextScreen(Modal[Changes | None]):
             self._update_text()
 
     def _show_error(self, error: Exception) -> None:
-        self.query_one("#price", Static).update(Content.styled(error_sentence(error), "$error"))
+        self.query_one("#price", Paragraph).update(Content.styled(error_sentence(error), "$error"))
 
     # -- rendering
 
@@ -110,10 +110,10 @@ class ContextScreen(Modal[Changes | None]):
     def _update_text(self) -> None:
         """Update everything but the rows."""
         total = totals(self.table, self._context_size, self._width) if self.table.blocks else [(NOTHING, MUTED)]
-        self.query_one("#totals", Static).update(Content.assemble(*total))
+        self.query_one("#totals", Paragraph).update(Content.assemble(*total))
         known = details(self._block, self.table, self._width) if self._block is not None else []
-        self.query_one("#details", Static).update(Content.assemble(*known))
-        self.query_one("#price", Static).update(Content.assemble(*price(len(self.table.changes), self._cost)))
+        self.query_one("#details", Paragraph).update(Content.assemble(*known))
+        self.query_one("#price", Paragraph).update(Content.assemble(*price(len(self.table.changes), self._cost)))
         # The text below may have taken rows from the list.
         self.call_after_refresh(self._options.scroll_to_highlight)
 

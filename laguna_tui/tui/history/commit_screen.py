@@ -6,14 +6,14 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.widgets import SelectionList, Static
+from textual.widgets import SelectionList
 from textual.widgets.selection_list import Selection
 
 from laguna_tui.base.text import sanitize, sanitize_line
 from laguna_tui.base.units import plural
 from laguna_tui.session.commits import CommitDraft
 from laguna_tui.tui.approvals.text_editor import EditorArea
-from laguna_tui.tui.modal import Modal, notify
+from laguna_tui.tui.modal import Modal, Paragraph, notify
 
 _ROWS = 8
 _NO_MESSAGE = "The model did not draft a message. Write one here."
@@ -36,14 +36,14 @@ class CommitScreen(Modal[tuple[str, CommitDraft] | None]):
 
     def content(self) -> ComposeResult:
         yield EditorArea(sanitize(self._draft.message), id="commit-message", placeholder=_NO_MESSAGE)
-        yield Static(id="commit-about", markup=False)
+        yield Paragraph(id="commit-about", markup=False)
         if self._draft.stages_all:
             new = self._draft.new_files
             yield SelectionList[str](
                 *(Selection(self._line(path), path, path not in new) for path in self._draft.files), compact=True
             )
         else:
-            yield Static(Content("\n").join(map(self._line, self._draft.files[:_ROWS])), markup=False)
+            yield Paragraph(Content("\n").join(map(self._line, self._draft.files[:_ROWS])), markup=False)
 
     def on_mount(self) -> None:
         self._show_count()
@@ -61,7 +61,7 @@ class CommitScreen(Modal[tuple[str, CommitDraft] | None]):
         files = len(self._draft.files)
         which = f"{len(self._chosen.files)} of {files}" if self._draft.stages_all else f"{files} staged"
         about = f"{which} {plural(files, 'file')} will be committed if git's hooks pass. {self._draft.sandbox}"
-        self.query_one("#commit-about", Static).update(Content(about))
+        self.query_one("#commit-about", Paragraph).update(Content(about))
 
     def action_commit(self) -> None:
         message, chosen = self.query_one(EditorArea).text, self._chosen

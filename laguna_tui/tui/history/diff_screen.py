@@ -8,12 +8,11 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.widgets import Static
 
 from laguna_tui.base.change_proposal import ChangeKind
 from laguna_tui.base.units import plural
 from laguna_tui.tui.event_sanitizer import error_sentence, safe_file_diff
-from laguna_tui.tui.modal import Modal
+from laguna_tui.tui.modal import Modal, Paragraph
 from laguna_tui.tui.text_lines import TextLine, TextRun, TextRuns, cells, crop_front
 from laguna_tui.tui.transcript.diff_lines import Diff, tinted_diff
 from laguna_tui.tui.transcript.document import TranscriptDocument
@@ -103,7 +102,7 @@ class FileDiffScreen(Modal[frozenset[str] | None]):
         self.view = DiffView(files)
 
     def content(self) -> ComposeResult:
-        yield Static("reading …", id="diff-summary", markup=False)
+        yield Paragraph("reading …", id="diff-summary", markup=False)
         yield self.view
 
     def on_mount(self) -> None:
@@ -118,7 +117,7 @@ class FileDiffScreen(Modal[frozenset[str] | None]):
             summary = self.summary(files)
         except Exception as error:
             summary = error_sentence(error)
-        self.query_one("#diff-summary", Static).update(Content(summary))
+        self.query_one("#diff-summary", Paragraph).update(Content(summary))
         self.view.show([self.entry(file) for file in files])
 
     def summary(self, files: Sequence[FileDiff]) -> str:

@@ -9,14 +9,14 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.widgets import OptionList, Static
+from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.base.units import duration, plural
 from laguna_tui.session.values import RewindCost
 from laguna_tui.tui.event_sanitizer import error_sentence
-from laguna_tui.tui.modal import Modal, RowList
+from laguna_tui.tui.modal import Modal, Paragraph, RowList
 from laguna_tui.tui.query_thread import QueryThread
 from laguna_tui.tui.text_lines import MUTED, crop
 from laguna_tui.undo.undo_plan import UndoPlan, UndoPoint
@@ -60,13 +60,13 @@ class RewindScreen(Modal[RewindChoice | None]):
         self._marked: int | None = None
 
     def content(self) -> ComposeResult:
-        yield Static("reading …", id="rewind-text", markup=False)
+        yield Paragraph("reading …", id="rewind-text", markup=False)
         yield RowList(compact=True)
-        yield Static("", id="rewind-cost", markup=False)
+        yield Paragraph("", id="rewind-cost", markup=False)
 
     @work
     async def on_mount(self) -> None:
-        text, options = self.query_one("#rewind-text", Static), self.query_one(OptionList)
+        text, options = self.query_one("#rewind-text", Paragraph), self.query_one(OptionList)
         try:
             found = [point for point in await asyncio.to_thread(self._find) if not point.undone]
         except Exception as error:
@@ -93,7 +93,7 @@ class RewindScreen(Modal[RewindChoice | None]):
 
     @work(exclusive=True, group="cost")
     async def _show_cost(self, number: int) -> None:
-        text = self.query_one("#rewind-cost", Static)
+        text = self.query_one("#rewind-cost", Paragraph)
         text.update("…")
         try:
             words = cost_words(*await self._queries.run(self._costs, number))

@@ -10,11 +10,10 @@ from textual.binding import Binding, BindingType
 from textual.containers import ScrollableContainer
 from textual.content import Content
 from textual.widget import Widget
-from textual.widgets import Static
 
 from laguna_tui.base.text import sanitize
 from laguna_tui.tui.event_sanitizer import error_sentence
-from laguna_tui.tui.modal import Modal
+from laguna_tui.tui.modal import Modal, Paragraph
 
 # Cells of border, padding and scrollbar.
 _FRAME = 8
@@ -30,7 +29,7 @@ class FitScreen(Modal[None]):
     def __init__(self, report: Callable[[int], list[str]]) -> None:
         super().__init__()
         self._report = report
-        self._text = Static("reading this machine …", markup=False)
+        self._text = Paragraph("reading this machine …", markup=False)
         self._text.styles.width = "auto"
 
     def content(self) -> ComposeResult:

@@ -8,14 +8,14 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.widgets import OptionList, Static
+from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.base.units import size
 from laguna_tui.session.values import Here, ModelChoice
 from laguna_tui.tui.event_sanitizer import error_sentence
-from laguna_tui.tui.modal import Modal, RowList
+from laguna_tui.tui.modal import Modal, Paragraph, RowList
 from laguna_tui.tui.text_lines import BAD, GOOD, MIN_WIDTH, MUTED, StyledText, break_words
 
 SEARCHING = "checking what is downloaded and what fits …"
@@ -46,7 +46,7 @@ class ModelPicker(Modal[ModelChoice | None]):
         self._choices: Sequence[ModelChoice] = ()
 
     def content(self) -> ComposeResult:
-        yield Static(SEARCHING, markup=False)
+        yield Paragraph(SEARCHING, markup=False)
         yield RowList(compact=True)
 
     @work
@@ -55,7 +55,7 @@ class ModelPicker(Modal[ModelChoice | None]):
             self._choices, said = await asyncio.to_thread(self._find)
         except Exception as error:
             said = error_sentence(error)
-        found, text, options = self._choices, self.query_one(Static), self.query_one(OptionList)
+        found, text, options = self._choices, self.query_one(Paragraph), self.query_one(OptionList)
         text.display = bool(said)
         text.update(Content(sanitize_line(said)))
         options.display = bool(found)

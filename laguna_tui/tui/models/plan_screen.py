@@ -8,9 +8,8 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widget import Widget
-from textual.widgets import Static
 
-from laguna_tui.tui.modal import Modal
+from laguna_tui.tui.modal import Modal, Paragraph
 
 NOTHING = "No model is open yet."
 
@@ -28,8 +27,8 @@ class PlanScreen(Modal[None]):
 
     def content(self) -> ComposeResult:
         first, *reasons = self._lines
-        yield Static(Content.styled(first, "bold"), markup=False)
+        yield Paragraph(Content.styled(first, "bold"), markup=False)
         for line in reasons:
             subject, colon, rest = line.partition(": ")
             styled = Content.assemble((subject + colon, "$accent"), rest) if colon else Content(line)
-            yield Static(styled, markup=False)
+            yield Paragraph(styled, markup=False)

@@ -9,14 +9,13 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.widgets import Static
 
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.base.units import duration, memory, rate, size
 from laguna_tui.models.download_progress import DownloadPhase, DownloadProgress
 from laguna_tui.models.model_setup import SetupOffer
 from laguna_tui.tui.event_sanitizer import error_sentence
-from laguna_tui.tui.modal import Modal
+from laguna_tui.tui.modal import Modal, Paragraph
 from laguna_tui.tui.models.background_download import BackgroundDownload, DownloadStage
 from laguna_tui.tui.text_lines import BAD, BUSY, GOOD, MUTED, StyledText, progress_bar
 
@@ -210,7 +209,7 @@ class SetupScreen(Modal[SetupOffer | None]):
         self._show_others, self._show_all = show_others, show_all
         self._offer: SetupOffer | None = None
         self._active = self._confirming = self._details = False
-        self._text, self._keys = Static(READING, markup=False), Static(markup=False)
+        self._text, self._keys = Paragraph(READING, markup=False), Paragraph(markup=False)
         self._scroll = VerticalScroll(self._text)
 
     def content(self) -> ComposeResult:

@@ -12,7 +12,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.fuzzy import Matcher
-from textual.widgets import Input, OptionList, Static
+from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from laguna_tui.base import units
@@ -20,7 +20,7 @@ from laguna_tui.session.saved_sessions import SavedSessions
 from laguna_tui.store.session_summary import SessionSummary
 from laguna_tui.tui.event_sanitizer import error_sentence
 from laguna_tui.tui.help_screen import HelpScreen, key_rows
-from laguna_tui.tui.modal import Modal, RowList, notify
+from laguna_tui.tui.modal import Modal, Paragraph, RowList, notify
 from laguna_tui.tui.query_thread import QueryThread
 from laguna_tui.tui.sessions.session_questions import DeleteQuestion, TitleQuestion
 from laguna_tui.tui.sessions.session_rows import session_row, title_of
@@ -92,7 +92,7 @@ class SessionPicker(Modal[SessionChoice | None]):
 
     def content(self) -> ComposeResult:
         yield Input(placeholder="search titles and messages …", compact=True)
-        yield Static("reading …", id="sessions-text", markup=False)
+        yield Paragraph("reading …", id="sessions-text", markup=False)
         yield RowList(compact=True)
 
     def on_mount(self) -> None:
@@ -155,7 +155,7 @@ class SessionPicker(Modal[SessionChoice | None]):
         return f"{more:,} more; type to search." if more else ""
 
     def _say(self, text: str) -> None:
-        about = self.query_one("#sessions-text", Static)
+        about = self.query_one("#sessions-text", Paragraph)
         about.update(Content(text))
         about.display = bool(text)
 

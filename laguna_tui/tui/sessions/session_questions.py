@@ -7,13 +7,13 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.base.units import size
 from laguna_tui.store.session_summary import SessionSummary
 from laguna_tui.tui.event_sanitizer import safe_path
-from laguna_tui.tui.modal import Modal
+from laguna_tui.tui.modal import Modal, Paragraph
 from laguna_tui.tui.sessions.session_rows import title_of
 
 T = TypeVar("T")
@@ -62,7 +62,7 @@ class FolderQuestion(SessionQuestion[Path | None]):
         self._folder = folder
 
     def content(self) -> ComposeResult:
-        yield Static(Content(_GONE.format(folder=safe_path(self._folder))), markup=False)
+        yield Paragraph(Content(_GONE.format(folder=safe_path(self._folder))), markup=False)
         yield Input(placeholder="Path of the folder", compact=True)
 
     @on(Input.Submitted)
@@ -71,7 +71,7 @@ class FolderQuestion(SessionQuestion[Path | None]):
         if event.value.strip() and place.is_dir():
             self.dismiss(place.resolve())
         else:
-            self.query_one(Static).update(Content(_NO_FOLDER.format(place=sanitize_line(event.value))))
+            self.query_one(Paragraph).update(Content(_NO_FOLDER.format(place=sanitize_line(event.value))))
 
 
 class ReplaceQuestion(SessionQuestion[bool]):
@@ -88,8 +88,8 @@ class ReplaceQuestion(SessionQuestion[bool]):
         self._path = path
 
     def content(self) -> ComposeResult:
-        yield Static(Content.styled(safe_path(self._path), "bold"), markup=False)
-        yield Static("It exists already, and its contents would be lost.", markup=False)
+        yield Paragraph(Content.styled(safe_path(self._path), "bold"), markup=False)
+        yield Paragraph("It exists already, and its contents would be lost.", markup=False)
 
     def action_answer(self, replace: bool) -> None:
         self.dismiss(replace)
@@ -109,8 +109,8 @@ class DeleteQuestion(SessionQuestion[bool]):
         self._session = session
 
     def content(self) -> ComposeResult:
-        yield Static(Content.styled(title_of(self._session), "bold"), markup=False)
-        yield Static(Content(_LOST.format(size=size(self._session.size + self._session.snapshots))), markup=False)
+        yield Paragraph(Content.styled(title_of(self._session), "bold"), markup=False)
+        yield Paragraph(Content(_LOST.format(size=size(self._session.size + self._session.snapshots))), markup=False)
 
     def action_delete(self) -> None:
         self.dismiss(True)

@@ -8,12 +8,11 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widget import Widget
-from textual.widgets import Static
 
 from laguna_engine.events import Source
 from laguna_tui.base.events import DraftRound
 from laguna_tui.tui.drafter_colours import TEXT, text_style
-from laguna_tui.tui.modal import Modal
+from laguna_tui.tui.modal import Modal, Paragraph
 from laguna_tui.tui.speed.speed_panel import one_line
 from laguna_tui.tui.text_lines import MUTED, StyledText
 
@@ -36,7 +35,7 @@ class DraftsScreen(Modal[None]):
         """first: number of the first of these rounds in the answer, from 1."""
         super().__init__()
         self._mono = mono
-        self._text = Static(self._rows(first, rounds), markup=False)
+        self._text = Paragraph(self._rows(first, rounds), markup=False)
 
     def content(self) -> ComposeResult:
         yield self._text
