@@ -473,3 +473,23 @@ def test_of_a_family_without_a_table_what_the_app_reads_is_checked(
 ) -> None:
     file = families.model("granitehybrid").set(f"granitehybrid.{key}", value)
     assert complaint in refusal(file.write(tmp_path / "wrong.gguf"))
+
+
+def test_a_header_is_read_again_only_if_the_file_has_changed(tmp_path: Path, good: bytes, monkeypatch) -> None:
+    reads: list[Path] = []
+    read = header._read
+    monkeypatch.setattr(header, "_read", lambda path, *rest: reads.append(path) or read(path, *rest))
+    path, link = tmp_path / "a.gguf", tmp_path / "b.gguf"
+    path.write_bytes(good)
+    link.hardlink_to(path)
+    # One that was just written may be written once more within the same tick of the clock.
+    assert header.check(path) == header.check(path)
+    assert len(reads) == 2
+    monkeypatch.setattr(header, "_SETTLED_NS", -1)
+    assert header.check(path).path == path
+    assert (header.check(link).path, header.check(link).parts) == (link, (link,))
+    assert len(reads) == 3
+    path.write_bytes(good[:-1])
+    with pytest.raises(ModelFileError):
+        header.check(path)
+    assert len(reads) == 4
