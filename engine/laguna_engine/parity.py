@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from laguna_engine.config import PLAIN, Drafting, Request
 from laguna_engine.events import Cause, Event, Token
+from laguna_engine.llama.sampler import gumbel
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +21,9 @@ class Divergence:
         index: position in the answer.
         expected: the answer's token.
         found: plain decoding's token.
-        margin: logit of `found` minus that of `expected`; near 0 they were equal up to rounding.
-        cause: of the different rounding; None if tokens are sampled or the answer's rounds are unknown.
+        margin: logit of `found` minus that of `expected`, each with its noise if drawn; near 0 they were equal up
+            to rounding.
+        cause: of the different rounding; None if the answer's rounds are unknown.
     """
 
     index: int
@@ -76,12 +78,21 @@ def replay(
             continue
         expected = answer[compared]
         if event.id != expected:
-            difference = margin([*request.tokens, *answer[:compared]], expected, event.id)
+            before = [*request.tokens, *answer[:compared]]
+            difference = margin(before, expected, event.id) + _noise(request, len(before), expected, event.id)
             cause = _cause(generate, request, answer[: compared + 1], rounds)
             return Replay(compared, Divergence(compared, expected, event.id, difference, cause), complete=True)
         compared += 1
         progress(compared)
     return Replay(compared, None, complete=compared == len(answer))
+
+
+def _noise(request: Request, position: int, expected: int, found: int) -> float:
+    """Return by how much the draw preferred `found`, in logits."""
+    if not request.sampling.temperature or request.sampling.seed is None:
+        return 0.0
+    of_expected, of_found = gumbel(request.sampling.seed, position, (expected, found))
+    return request.sampling.temperature * float(of_found - of_expected)
 
 
 def _cause(
@@ -91,7 +102,7 @@ def _cause(
     rounds: Sequence[tuple[int, int]] | None,
 ) -> Cause | None:
     """Find out why the last token of `answer` differs from plain decoding's."""
-    if rounds is None or request.sampling.temperature > 0:
+    if rounds is None:
         return None
     script = _script(answer, rounds)
     if not any(script):

@@ -430,8 +430,9 @@ class ReplayDifference:
         index: how many tokens were equal before it.
         before: the text before it.
         answered, plain: the texts of the two tokens.
-        margin: by how much plain decoding preferred its own, in logits; near 0 they were a tie, and rounding decided.
-        drawn: both were sampled, with the same seed, where rounding can decide between any two.
+        margin: by how much plain decoding preferred its own, in logits and with the noise of a draw; near 0 they were a
+            tie, and rounding decided.
+        drawn: both were sampled, with the same seed.
         cause: what was computed in batches of another width.
     """
 

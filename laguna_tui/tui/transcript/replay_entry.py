@@ -17,6 +17,7 @@ NEAR_TIE_LOGITS = 0.1
 # Characters shown before the difference, enough to find it in the answer.
 _BEFORE = 60
 _NEWLINE = "⏎"
+_NOISE = ", with the noise of the draw"
 LABEL = 10
 _CAUSES = {
     None: "",
@@ -91,7 +92,7 @@ def _candidates(found: ReplayDifference, width: int) -> list[TextLine]:
         ("after", TextRun(_one_line(shown), "muted")),
         ("answered", TextRun(_quoted(found.answered), "strong")),
         ("plain", TextRun(_quoted(found.plain), "strong")),
-        ("margin", TextRun(f"{found.margin:+.4f} logits for plain: {_why(found)}", "muted")),
+        ("margin", TextRun(f"{found.margin:+.4f} logits for plain{_NOISE * found.drawn}: {_why(found)}", "muted")),
     )
     lines: list[TextLine] = []
     for label, run in rows:
@@ -101,11 +102,10 @@ def _candidates(found: ReplayDifference, width: int) -> list[TextLine]:
 
 
 def _why(found: ReplayDifference) -> str:
-    if found.drawn:
-        return "drawn with the same seed, where rounding can tip the draw"
     if abs(found.margin) < NEAR_TIE_LOGITS:
         return f"a near tie, rounding decides{_CAUSES[found.cause]}"
-    return "more than rounding explains, please report it"
+    filtered = "unless top-k, top-p or min-p left one of them out, " if found.drawn else ""
+    return f"{filtered}more than rounding explains, please report it"
 
 
 def _quoted(text: str) -> str:

@@ -185,6 +185,21 @@ def test_a_replay_says_where_an_answer_departs_and_by_how_much(tiny_model_path: 
     assert proof.divergence.margin > 0
 
 
+def test_the_margin_of_a_drawn_token_has_the_noise_of_the_draw(tiny_model_path: Path) -> None:
+    """Plain decoding draws the token that is first with it, so no other one is ahead of that."""
+    sampling = Sampling(temperature=0.9, top_k=0, top_p=1.0, min_p=0.0, seed=11)
+    with Engine.open(EngineOptions(tiny_model_path, n_ctx=512, threads=1)) as engine:
+        drawn = gather(engine.generate(Request(PROMPT, sampling=sampling, max_tokens=8, drafting=PLAIN))).tokens
+        for index in range(8):
+            likeliest = gather(engine.generate(Request([*PROMPT, *drawn[:index]], max_tokens=1))).tokens
+            if likeliest == drawn[index : index + 1]:
+                continue
+            found = engine.replay(PROMPT, [*drawn[:index], *likeliest], sampling).divergence
+            assert found is not None
+            assert (found.index, found.found) == (index, drawn[index])
+            assert found.margin > 0
+
+
 def drafted_answer(engine: Engine, count: int) -> tuple[list[int], list[tuple[int, int]]]:
     """An answer whose drafts of three tokens are half right, and what each round drafted and accepted."""
     plain = answer(engine, PROMPT, count)
