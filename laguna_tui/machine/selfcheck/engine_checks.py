@@ -221,18 +221,22 @@ def check_speed(selection: ModelSelection) -> list[Finding]:
 
 ACCEPTANCE_FLOOR = 0.3
 """Accepted share of a drafter's tokens. Poolside's reach .7 on code; with a norm left out it was .28."""
+_COMPARE = "compare it with another one: laguna-tui bench ab --drafter NAME"
 
 
 def _acceptance(selection: ModelSelection, drafter: Path, samples: Sequence[AnswerSample]) -> list[Finding]:
-    """Report a drafter that was trained for other weights, with the share of its tokens that the target accepts."""
-    doubt = weights_doubt(selection.entry, drafter)
-    if not doubt:
-        return []
+    """Report the share of a drafter's tokens that the target accepts, and whether it was trained for other weights."""
     rounds = statistics.rounds_of(statistics.of_variant(samples, DFLASH))
-    accepted = statistics.summary_of(rounds).together.acceptance or 0.0
-    below = f"below {ACCEPTANCE_FLOOR:.0%}" if accepted < ACCEPTANCE_FLOOR else f"at least {ACCEPTANCE_FLOOR:.0%}"
-    text = f"{accepted:.0%} of the drafted tokens accepted, {below}; {doubt}"
-    return [warn("acceptance", text, "compare it with another one: laguna-tui bench ab --drafter NAME")]
+    accepted = statistics.summary_of(rounds).together.acceptance
+    doubt = weights_doubt(selection.entry, drafter)
+    if accepted is None:
+        return [warn("acceptance", doubt, _COMPARE)] if doubt else []
+    share = f"{accepted:.0%} of the drafted tokens accepted"
+    low = accepted < ACCEPTANCE_FLOOR
+    if not (doubt or low):
+        return [ok("acceptance", share)]
+    text = f"{share}, {'below' if low else 'at least'} {ACCEPTANCE_FLOOR:.0%}"
+    return [warn("acceptance", f"{text}; {doubt}" if doubt else text, _COMPARE)]
 
 
 Check = Callable[[ModelSelection], list[Finding]]

@@ -5,6 +5,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -13,9 +14,10 @@ from laguna_engine.native.child import Output
 from laguna_tui.base.progress import ProgressLine
 from laguna_tui.base.settings import Settings
 from laguna_tui.bench.parity import AnswerDifference, Parity, ReplayResult
+from laguna_tui.bench.workload import DFLASH
 from laguna_tui.cli.main import main
 from laguna_tui.machine.child_check import CheckFailed, answer, read_answer
-from laguna_tui.machine.doctor.findings import Finding, FindingStatus, fail, ok
+from laguna_tui.machine.doctor.findings import Finding, FindingStatus, fail, ok, warn
 from laguna_tui.machine.doctor.host import Host
 from laguna_tui.machine.selfcheck import check_report, check_runner, engine_checks
 from laguna_tui.machine.selfcheck.check_report import UNFINISHED, WORKS, WRONG, anonymous, markdown, verdict
@@ -28,7 +30,8 @@ from laguna_tui.machine.selfcheck.check_runner import (
     steps_for,
 )
 from laguna_tui.machine.selfcheck.engine_checks import CHECKS, checked_settings
-from laguna_tui.models.model_selection import select_model
+from laguna_tui.models.model_selection import ModelSelection, select_model
+from tests.app.bench.samples import sample, spun
 
 SPEED = CheckStep("speed", BUNDLED)
 
@@ -214,3 +217,27 @@ def test_memory_that_was_not_measured_does_not_confirm_the_plan() -> None:
         "weights 188.7 MB planned, 0 B used, kv 4.2 MB planned, 4.2 MB used, compute 4.2 MB planned, 4.2 MB used:"
         " llama.cpp did not log what it uses, so the plan was not checked"
     )
+
+
+DOUBT = "it was trained for other weights"
+COMPARE = "compare it with another one: laguna-tui bench ab --drafter NAME"
+
+
+@pytest.mark.parametrize(
+    ("accepted", "doubt", "found"),
+    [
+        ([7, 3], "", [ok("acceptance", "62% of the drafted tokens accepted")]),
+        ([2, 0], "", [warn("acceptance", "12% of the drafted tokens accepted, below 30%", COMPARE)]),
+        ([2, 0], DOUBT, [warn("acceptance", f"12% of the drafted tokens accepted, below 30%; {DOUBT}", COMPARE)]),
+        ([8, 8], DOUBT, [warn("acceptance", f"100% of the drafted tokens accepted, at least 30%; {DOUBT}", COMPARE)]),
+        ([], "", []),
+        ([], DOUBT, [warn("acceptance", DOUBT, COMPARE)]),
+    ],
+)
+def test_a_drafter_is_reported_whose_tokens_are_seldom_accepted_or_that_is_another_models(
+    accepted: list[int], doubt: str, found: list[Finding], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_checks, "weights_doubt", lambda *_: doubt)
+    answered = sample(DFLASH, "code", rounds=[spun(8, each) for each in accepted])
+    selection = cast(ModelSelection, SimpleNamespace(entry=None))
+    assert engine_checks._acceptance(selection, Path("drafter.gguf"), [answered]) == found
