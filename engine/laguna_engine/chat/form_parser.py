@@ -70,7 +70,11 @@ class FormParser:
         self._tools = {tool.name: tool for tool in tools}
         self._forms = [Shape(form) for form in forms] if tools else []
         self._thinking, self._reasoning = thinking, in_reasoning and thinking is not None
-        self._dropped, self._special = dropped, special
+        self._special = special
+        self._openings = {shape.trigger for shape in self._forms if shape.opens}
+        self._marks = [*self._openings, *dropped, *([] if thinking is None else [thinking.opens])]
+        # Of two marks at the same place the longer one is meant.
+        self._mark = re.compile("|".join(map(re.escape, sorted(self._marks, key=len, reverse=True))))
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._pending = self._line = ""
         self._reasoned: list[str] = []
@@ -96,7 +100,7 @@ class FormParser:
 
     def _calls_at_end(self, text: str) -> Sequence[ParserEvent]:
         """Return the calls with which reasoning ends that was never closed."""
-        openings = "|".join(re.escape(trigger) for trigger in self._openings if trigger)
+        openings = "|".join(map(re.escape, self._openings))
         starts = [found.start() for found in re.finditer(openings, text)] if openings else []
         for start in starts[-_MOST_CALLS:]:
             parser = FormParser(
@@ -151,20 +155,14 @@ class FormParser:
             if start.startswith(("{", PYTHON_TAG)):
                 self._pending, self._in_call = start, True
                 return
-        marks = [shape.trigger for shape in self._forms if shape.opens]
-        marks += [*self._dropped, *([self._thinking.opens] if self._thinking is not None else [])]
-        found = min(((at, -len(mark), mark) for mark in marks if (at := self._pending.find(mark)) >= 0), default=None)
-        keep = 0 if last else max([_partial(self._pending, mark) for mark in marks], default=0)
-        longer = found is not None and any(
-            mark.startswith(self._pending[found[0] :]) for mark in marks if mark != found[2]
-        )
-        if not last and not self._begun and not self._pending[: len(self._pending) - keep].strip() and found is None:
+        found = self._mark.search(self._pending) if self._marks else None
+        rest = self._pending if found is None else self._pending[found.start() :]
+        if found is None or (not last and any(each.startswith(rest) for each in self._marks if each != found[0])):
+            keep = len(rest) if found is not None else max([_partial(rest, mark) for mark in self._marks], default=0)
+            if last or found is not None or self._begun or self._pending[: len(self._pending) - keep].strip():
+                yield from self._emit_all_but(0 if last else keep)
             return
-        if found is None or (longer and not last):
-            yield from self._emit_all_but(keep if found is None else len(self._pending) - found[0])
-            return
-        at, _, mark = found
-        before, behind = self._pending[:at], self._pending[at:]
+        before, mark, behind = self._pending[: found.start()], found[0], rest
         yield from self._emit(before if before.strip() or self._begun or mark not in self._openings else "")
         if self._thinking is not None and mark == self._thinking.opens:
             self._pending, self._reasoning, self._begun = behind[len(mark) :], True, False
@@ -176,10 +174,6 @@ class FormParser:
             yield from self._emit_first()
         else:
             self._pending = behind[len(mark) :]
-
-    @property
-    def _openings(self) -> list[str]:
-        return [shape.trigger for shape in self._forms]
 
     def _parse_after_call(self, shape: Shape, *, last: bool) -> None:
         """Drop what closes a call, and see whether another one follows at once."""
