@@ -3,6 +3,7 @@
 A matcher's whole mask is computed natively, for all tokens at once; a few candidates are cheaper to test one by one.
 """
 
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from functools import cached_property
@@ -125,11 +126,13 @@ class _Wrapped:
         self.tokens = [piece or vocabulary.piece(token) or b"unused %d" % token for token, piece in enumerate(pieces)]
         self.special_token_ids = [token for token, piece in enumerate(pieces) if not piece]
         self.eos_token_id = min(vocabulary.eog, default=0)
-        self._tokenize = vocabulary.tokenize
+        # Weak, because the view lives as long as its vocabulary, and refers to this object.
+        self._vocabulary = weakref.ref(vocabulary)
 
     def __call__(self, text: bytes | str) -> list[int]:
         text = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
-        return self._tokenize(text, special=False)
+        vocabulary = self._vocabulary()
+        return [] if vocabulary is None else vocabulary.tokenize(text, special=False)
 
 
 class MatcherTokens:

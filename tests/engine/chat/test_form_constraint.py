@@ -2,8 +2,10 @@
 tags that are tokens and with tags that are text, and neither another name nor another path is.
 """
 
+import gc
 import random
 import re
+import weakref
 
 import numpy as np
 import pytest
@@ -192,3 +194,12 @@ def test_a_long_text_is_not_searched_again_at_each_token(form):
     assert constraint._call is not None
     mask = constraint.mask().allowed
     assert mask is not None and mask.passing(np.array([last], np.int32)).all()
+
+
+def test_a_vocabulary_is_forgotten_with_its_grammars():
+    vocab = vocabulary(HERMES, tokens=True)
+    constraint = ToolCalls((WRITE,), markup=TurnMarkup((HERMES,))).begin(vocab, [])
+    forgotten = weakref.ref(vocab)
+    del vocab, constraint
+    gc.collect()
+    assert forgotten() is None
