@@ -20,6 +20,7 @@ from laguna_engine.fit.model_shape import ModelShape
 from laguna_engine.ggml.device import Device
 from laguna_engine.gguf import drafter_header as drafter_files
 from laguna_engine.gguf import header
+from laguna_engine.gguf.laguna import ARCHITECTURE
 from laguna_engine.native.verdicts import verdicts
 from laguna_engine.selfcheck.drafter import compare_drafter
 from laguna_engine.selfcheck.target import TargetCheck, check_target
@@ -36,6 +37,8 @@ from laguna_tui.machine.child_check import answer
 from laguna_tui.machine.doctor.findings import Finding, fail, ok, skip, warn
 from laguna_tui.machine.selfcheck.answers import measure, opened_runner, prefill_rate, restored_answer, verify_costs
 from laguna_tui.machine.selfcheck.check_runner import BUNDLED
+from laguna_tui.models.catalogue import load_catalogue
+from laguna_tui.models.entry import ModelKind, companions
 from laguna_tui.models.model_selection import ModelSelection, select_model, select_other, weights_doubt
 from laguna_tui.session.model_options import VERDICTS, engine_options
 from laguna_tui.session.opening import open_engine
@@ -116,6 +119,9 @@ def check_drafter(selection: ModelSelection) -> list[Finding]:
     model = selection.entry.file
     if selection.drafter is None:
         entry = selection.entry
+        known = companions(entry, load_catalogue(), ModelKind.DRAFTER)
+        if not known and header.check(model).architecture != ARCHITECTURE:
+            return [skip("drafter", "there is none for this model; text is drafted by copying")]
         todo = _NO_DRAFTER if entry.source is None else f"laguna-tui models download {entry.name}"
         return [skip("drafter", "not on this machine", todo)]
     head = drafter_files.read(selection.drafter)

@@ -32,6 +32,7 @@ from laguna_tui.machine.selfcheck.check_runner import (
 from laguna_tui.machine.selfcheck.engine_checks import CHECKS, checked_settings
 from laguna_tui.models.model_selection import ModelSelection, select_model
 from tests.app.bench.samples import sample, spun
+from tests.engine import generic
 
 SPEED = CheckStep("speed", BUNDLED)
 
@@ -206,6 +207,16 @@ def test_a_file_is_checked_wherever_the_checks_run(tmp_path, quick, monkeypatch,
     shown = " ".join(capsys.readouterr().out.split())
     todo = "to check this file's drafter: laguna-tui --drafter FILE selfcheck"
     assert f"skip mine.gguf: drafter not on this machine -> {todo}" in shown
+
+
+def test_no_drafter_is_missed_of_a_model_for_which_there_is_none(tmp_path) -> None:
+    file = generic.model("qwen2").write(tmp_path / "other.gguf")
+    (finding,) = engine_checks.check_drafter(select_model(Settings(model=str(file))))
+    assert (finding.status, finding.found, finding.todo) == (
+        FindingStatus.SKIP,
+        "there is none for this model; text is drafted by copying",
+        "",
+    )
 
 
 def test_memory_that_was_not_measured_does_not_confirm_the_plan() -> None:
