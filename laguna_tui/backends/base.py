@@ -240,11 +240,11 @@ class Answer(ABC, Iterator[AgentEvent]):
         """Split a text by what proposed its parts."""
         return ((text, Source.TARGET),)
 
-    def _count_token(self, context_used: int) -> None:
-        """Count a token, and report the decoding rate about ten times a second."""
+    def _count_token(self, context_used: int, *, in_call: bool = False) -> None:
+        """Count a token, perhaps of a call, and report the decoding rate about ten times a second."""
         rate = self._meter.count(time.monotonic())
         if rate is not None:
-            self._pending.append(Rate(self._meter.tokens, rate, context_used))
+            self._pending.append(Rate(self._meter.tokens, rate, context_used, in_call))
 
 
 class Backend(Protocol):

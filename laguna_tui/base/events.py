@@ -360,11 +360,12 @@ class DraftRound(Tagged, frozen=True):
 
 
 class Rate(Tagged, frozen=True):
-    """Live decoding speed, about ten times a second while tokens arrive."""
+    """Live decoding speed, about ten times a second while tokens arrive; `in_call`: they are those of a tool call."""
 
     tokens: int
     tokens_per_second: float
     context_used: int
+    in_call: bool = False
 
 
 class TurnFinished(Tagged, frozen=True):

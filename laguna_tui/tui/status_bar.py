@@ -54,6 +54,7 @@ _DOING: dict[type, str] = {
     TurnFinished: "waiting",
     Compacting: "compacting",
 }
+_IN_CALL = "writing a call"
 MODE_WORDS = {Mode.ASK: "ask", Mode.ACCEPT_EDITS: "accept edits", Mode.PLAN: "plan", Mode.AUTO: "auto"}
 
 
@@ -113,7 +114,8 @@ class SessionStatus:
             case Prefill():
                 return replace(self, doing="reading", used=max(self.used, event.done), prefill=event)
             case Rate():
-                return replace(self, used=event.context_used, rate=event.tokens_per_second, prefill=None)
+                doing = _IN_CALL if event.in_call else self.doing
+                return replace(self, doing=doing, used=event.context_used, rate=event.tokens_per_second, prefill=None)
             case StepFinished():
                 rate = event.stats.decode_rate or self.rate
                 return replace(self, used=event.context_used, size=event.context_size, rate=rate, prefill=None)

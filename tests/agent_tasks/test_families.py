@@ -15,6 +15,7 @@ from laguna_tui.base.events import (
     AgentEvent,
     CallRejected,
     Notice,
+    Rate,
     ReasoningDelta,
     StepFinished,
     TextDelta,
@@ -151,3 +152,18 @@ def test_the_user_ends_a_thought(family: str, folder: Path):
         proof = session.chat.check_replay(lambda progress: None)
         assert (proof.compared, proof.difference) == (proof.total, None)
         assert said(list(session.chat.ask("And?"))) == "And more."
+
+
+def test_the_speed_says_when_a_call_is_written(family: str, folder: Path):
+    """Of a long call nothing else is shown until it is complete."""
+    long = "".join(f"x{number} = {number * 7919 % 1000}\n" for number in range(300))
+    script = [say(think("It is long."), call("write", path="long.py", content=long)), "Written."]
+    with closing(opened(folder, family, script, speculation="off")) as session:
+        in_thought, in_call = list[bool](), list[bool]()
+        for event in session.chat.ask("Write."):
+            if isinstance(event, Rate):
+                in_call.append(event.in_call)
+                in_thought.append(session.chat.answer_now())
+    assert (folder / "long.py").read_text() == long
+    assert True in in_call
+    assert not any(each for each, called in zip(in_thought, in_call, strict=True) if called)

@@ -124,7 +124,8 @@ def test_events_move_the_numbers() -> None:
         "answering",
     ]
     status = status.updated(Rate(10, 40.0, 510))
-    assert (status.used, status.rate) == (510, 40.0)
+    assert (status.used, status.rate, status.doing) == (510, 40.0, "reading")
+    assert status.updated(Rate(10, 40.0, 510, in_call=True)).doing == "writing a call"
     status = status.updated(StepFinished(STATS, 530, 4096))
     assert (status.used, status.size, status.rate) == (530, 4096, STATS.decode_rate)
 

@@ -41,6 +41,7 @@ class FormParser:
 
     Attributes:
         ended: whether the turn is over.
+        in_call: whether a call has begun that is not complete yet.
     """
 
     def __init__(
@@ -78,7 +79,7 @@ class FormParser:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._pending = self._line = ""
         self._reasoned: list[str] = []
-        self._begun = self._in_call = False
+        self._begun = self.in_call = False
         # The form of the call before, while nothing but its closing, or another call, has followed.
         self._last_form: Shape | None = None
 
@@ -115,16 +116,16 @@ class FormParser:
     def take(self, text: str, *, last: bool = False) -> Iterator[ParserEvent]:
         """Yield the events that are certain after more text."""
         self._pending += text
-        if self._in_call and not last and not _MAY_END.search(text) and len(self._pending) <= MAX_CALL_CHARS:
+        if self.in_call and not last and not _MAY_END.search(text) and len(self._pending) <= MAX_CALL_CHARS:
             return
         while self._pending:
-            before = self._pending, self._reasoning, self._in_call, self._last_form
+            before = self._pending, self._reasoning, self.in_call, self._last_form
             yield from self._parse_some(last=last)
-            if (self._pending, self._reasoning, self._in_call, self._last_form) == before:
+            if (self._pending, self._reasoning, self.in_call, self._last_form) == before:
                 return
 
     def _parse_some(self, *, last: bool) -> Iterator[ParserEvent]:
-        if self._in_call:
+        if self.in_call:
             yield from self._parse_call(last=last)
         elif self._reasoning:
             assert self._thinking is not None
@@ -153,7 +154,7 @@ class FormParser:
             if not last and (not start or PYTHON_TAG.startswith(start)):
                 return
             if start.startswith(("{", PYTHON_TAG)):
-                self._pending, self._in_call = start, True
+                self._pending, self.in_call = start, True
                 return
         found = self._mark.search(self._pending) if self._marks else None
         rest = self._pending if found is None else self._pending[found.start() :]
@@ -168,7 +169,7 @@ class FormParser:
             self._pending, self._reasoning, self._begun = behind[len(mark) :], True, False
             self._reasoned.clear()
         elif mark in self._openings and (mark in self._special or not self._line.strip()):
-            self._pending, self._in_call = behind, True
+            self._pending, self.in_call = behind, True
         elif mark in self._openings:
             self._pending = behind
             yield from self._emit_first()
@@ -183,7 +184,7 @@ class FormParser:
             return
         try:
             if skipped(shape.next_opens, self._pending, 0) is not None and shape.continues(self._pending):
-                self._in_call = True
+                self.in_call = True
                 return
         except Incomplete:
             if not last:
@@ -203,7 +204,7 @@ class FormParser:
         except Wrong as error:
             yield from self._parse_malformed(error, last=last)
             return
-        self._in_call = False
+        self.in_call = False
         if shape is None or written is None:
             # It names no tool that was offered, so it is an example in the answer.
             yield from self._emit_first()
@@ -256,7 +257,7 @@ class FormParser:
         if not ends and not last and len(self._pending) <= MAX_CALL_CHARS:
             return
         end = min(ends, default=len(self._pending))
-        self._in_call = False
+        self.in_call = False
         if any(name in self._pending[:end] for name in self._tools):
             raw, self._pending = self._pending[:end], self._pending[end:]
             self._last_form, self._begun, self._line = shape, False, ""

@@ -256,6 +256,11 @@ class StreamParser:
         self.ended = False
         """Whether the turn is over; later tokens are ignored. The engine may still be generating."""
 
+    @property
+    def in_call(self) -> bool:
+        """Whether a call has begun that is not complete yet."""
+        return self._call is not None
+
     def feed(self, token_id: int, piece: bytes) -> list[ParserEvent]:
         """Return the events of this token; usually one delta or none."""
         return [event for item in self._scanner.feed(token_id, piece) for event in self._take(item)]

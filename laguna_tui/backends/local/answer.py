@@ -35,6 +35,11 @@ class TurnParser(Protocol):
 
     ended: bool
 
+    @property
+    def in_call(self) -> bool:
+        """Whether a call has begun that is not complete yet."""
+        ...
+
     def feed(self, token_id: int, piece: bytes, /) -> list[ParserEvent]:
         """Return the events of a token."""
         ...
@@ -348,7 +353,9 @@ class LocalAnswer(Answer):
         if events:
             self._events += events
             self._say(events)
-        self._count_token(self._used)
+        in_call = self._parser.in_call
+        self._thinks &= not in_call
+        self._count_token(self._used, in_call=in_call)
 
     def _take_end(self, event: Finished) -> None:
         self._seed, self._thought = event.stats.seed, event.thinking_budget

@@ -21,6 +21,7 @@ from laguna_tui.base.events import (
     Notice,
     PermissionAnswered,
     PermissionAsked,
+    Rate,
     ReasoningDelta,
     ReplayCheck,
     ReplayProgress,
@@ -222,7 +223,7 @@ class TranscriptWriter:
                 self._work(None if cached is None else Prefill(cached, total, cached, 0.0))
             case Prefill() | Choosing():
                 self._work(event)
-            case ReasoningDelta() | TextDelta():
+            case ReasoningDelta() | TextDelta() | Rate():
                 self._text(event)
             case ToolStarted() | ToolProgress() | ToolFinished() | TodoChanged():
                 self._step(event)
@@ -288,11 +289,15 @@ class TranscriptWriter:
             self.document.remove(self._working)
             self._working = None
 
-    def _text(self, event: ReasoningDelta | TextDelta) -> None:
-        if isinstance(event, ReasoningDelta):
-            self._reason(event.text, event.source)
-        else:
-            self._answer(event.text, event.source)
+    def _text(self, event: ReasoningDelta | TextDelta | Rate) -> None:
+        match event:
+            case ReasoningDelta(text, source):
+                self._reason(text, source)
+            case TextDelta(text, source):
+                self._answer(text, source)
+            case Rate(in_call=True) if self._stream is None:
+                # A call is shown once it is complete; thinking is over.
+                self._work()
 
     def _reason(self, text: str, source: Source) -> None:
         if self._thought is None:
