@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -112,8 +113,8 @@ def named_entry(name: str, catalogue: Mapping[str, ModelEntry]) -> ModelEntry:
         return catalogue[name]
     if Path(name).is_file():
         raise UserError(
-            f"{name} is a file, and this command takes names of the catalogue; what it is and whether it runs here "
-            f"says: laguna-tui fit {name}"
+            f"{name} is a file, and this command takes names of the catalogue; to see what it is and whether it runs "
+            f"here: laguna-tui fit {quote(name)}"
         )
     raise UserError(_unknown(name, catalogue))
 

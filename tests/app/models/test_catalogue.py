@@ -83,13 +83,13 @@ def test_an_unknown_name_or_file_is_refused(wanted, sentence):
 
 
 def test_a_command_for_names_refuses_a_file(tmp_path):
-    file = tmp_path / "mine.gguf"
+    file = tmp_path / "my own.gguf"
     file.touch()
     with pytest.raises(UserError) as error:
         named_entry(str(file), load_catalogue())
     assert str(error.value) == (
-        f"{file} is a file, and this command takes names of the catalogue; what it is and whether it runs here says: "
-        f"laguna-tui fit {file}"
+        f"{file} is a file, and this command takes names of the catalogue; to see what it is and whether it runs here: "
+        f"laguna-tui fit '{file}'"
     )
 
 
