@@ -51,14 +51,32 @@ def select_model(settings: Settings) -> ModelSelection:
 
 
 def select_other(settings: Settings, wanted: str) -> ModelSelection:
-    """Return the selection of another name or file. A drafter and an adapter set for the model before are dropped.
+    """Return the selection of another name or file.
+
+    A drafter and an adapter set for the model before are dropped, and a context that is larger than the other one's.
 
     Raises:
         UserError: The model is not on this machine.
     """
     drafter = NO_DRAFTER if settings.drafter == NO_DRAFTER else None
     origin = {key: file for key, file in settings.origin.items() if key not in ("model", "drafter", "adapter")}
-    return select_model(replace(settings, model=wanted, drafter=drafter, adapter=None, origin=origin))
+    settings = replace(settings, model=wanted, drafter=drafter, adapter=None, origin=origin)
+    selection = select_model(settings)
+    path = selection.entry.path
+    if settings.context is None or path is None or settings.context <= _most_context(path):
+        return selection
+    return select_model(replace(settings, context=None))
+
+
+def _most_context(path: Path) -> float:
+    """Return the most tokens of context of a model file; infinite for one that cannot be opened anyway."""
+    from laguna_engine.errors import ModelFileError
+    from laguna_engine.gguf import header
+
+    try:
+        return header.safe_context(header.read_unchecked(path))
+    except ModelFileError:
+        return float("inf")
 
 
 def drafter_of(settings: Settings, entry: ModelEntry, store: "Store | None" = None) -> Path | None:

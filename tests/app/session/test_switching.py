@@ -15,6 +15,7 @@ from laguna_tui.session.session import Session
 from laguna_tui.session.values import Here
 from tests.app.agent.scripted_engine import text
 from tests.app.session.place import tokens
+from tests.engine import tiny
 
 
 def quiet(progress):
@@ -155,6 +156,11 @@ def test_a_drafter_that_was_named_for_one_model_is_not_tried_with_another(sessio
     slot.selection = replace(slot.selection, settings=drafting)
     session.models.switch(str(other), quiet)
     assert session.slot.selection.drafter is None
+
+
+def test_a_model_with_less_context_than_was_set_for_the_one_before_has_all_of_its_own(session, tmp_path):
+    smaller = tiny.laguna(tiny.Shape(n_ctx=4096)).write(tmp_path / "smaller.gguf")
+    assert session.models.switch(str(smaller), quiet).context_size == 4096
 
 
 def test_the_models_are_listed_with_what_is_here_and_whether_they_run(session, monkeypatch, tmp_path):
