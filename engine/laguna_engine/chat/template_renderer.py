@@ -29,6 +29,10 @@ _CACHED = 4096
 """Texts between special tokens whose tokens are cached."""
 
 
+_LONGEST_OPENING = 64
+"""Characters of what may stand between a special token and the model's own text."""
+
+
 class Vocabulary(Protocol):
     """The vocabulary that a renderer needs."""
 
@@ -111,17 +115,19 @@ class TemplateRenderer:
         found: list[tuple[str, Sequence[int]]] = []
         render = partial(self.template.attempt if attempt else self.template.render, day=day)
         split = list(self._split(values, render))
-        if values.get("add_generation_prompt") and split[-1][0] not in self._openings:
-            self._openings.append(split[-1][0])
+        opening = split[-1][0]
+        if values.get("add_generation_prompt") and len(opening) < _LONGEST_OPENING and opening not in self._openings:
+            # With and without thinking there are two; where it is no line of its own, others come and go.
+            self._openings = ["", *self._openings[1:][-3:], opening]
         for text, token in split:
             if token is not None:
                 found.append((text, (token,)))
             elif text:
-                opening = next((each for each in self._openings if own.get(_after(each, text))), None)
-                if opening is None:
+                before = next((each for each in self._openings if own.get(_after(each, text))), None)
+                if before is None:
                     found.append((text, self._tokenized(text)))
                 else:
-                    found.append((text, (*self._tokenized(opening), *own[_after(opening, text)].popleft())))
+                    found.append((text, (*self._tokenized(before), *own[_after(before, text)].popleft())))
         return found
 
     def _split(
