@@ -100,8 +100,18 @@ def text_writer(out: TextIO, log: TextIO, *, verbose: bool = False) -> Callable[
     """
     answer = TextSanitizer().sanitize if out.isatty() else _without_surrogates
     actions = _Actions(log, verbose=verbose)
+    in_line = False
+
+    def end_text() -> None:
+        """On a terminal, where both are shown, end the line of the answer before an action."""
+        nonlocal in_line
+        if in_line and out.isatty():
+            out.write("\n")
+            out.flush()
+        in_line = False
 
     def show(event: AgentEvent) -> None:
+        nonlocal in_line
         match event:
             case Attached(titles, notes):
                 for line in [*([f"with {', '.join(titles)}"] if titles else []), *notes]:
@@ -109,10 +119,13 @@ def text_writer(out: TextIO, log: TextIO, *, verbose: bool = False) -> Callable[
             case TextDelta(text):
                 out.write(answer(text))
                 out.flush()
+                in_line = not text.endswith("\n") if text else in_line
             case ToolStarted() | PermissionAsked() | ChangeMade() | ToolFinished() | ToolProgress():
+                end_text()
                 actions.show(event)
             case _:
                 if line := _line(event):
+                    end_text()
                     actions.end_line()
                     log.write(f"· {sanitize_line(line)}\n")
 
