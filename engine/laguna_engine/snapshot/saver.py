@@ -180,7 +180,7 @@ class Saver:
         length, start = self._on_engine(lambda: self._extent(catalog, opening=opening))
         if start >= length:
             return Saved(length)
-        if self._rest_bytes is not None and not self._affordable(catalog, length, start, last=last):
+        if self._rest_bytes is not None and not self._affordable(catalog, length, start, last=last, opening=opening):
             return Saved(start, waits=True)
         captured = self._on_engine(lambda: self._capture(catalog, opening=opening))
         if captured is None:
@@ -189,7 +189,7 @@ class Saver:
         self._rest_bytes = sum(rows.nbytes for rows in captured.rest.values())
         chunk = None
         try:
-            if self._affordable(catalog, len(captured.tokens), captured.start, last=last):
+            if self._affordable(catalog, len(captured.tokens), captured.start, last=last, opening=opening):
                 chunk = self._write(folder, catalog, identity, captured)
         finally:
             if chunk is None:
@@ -198,11 +198,12 @@ class Saver:
             return Saved(captured.start, waits=True)
         return Saved(chunk.stop, chunk.size, time.perf_counter() - began, self._blocked)
 
-    def _affordable(self, catalog: Catalog, length: int, start: int, *, last: bool) -> bool:
+    def _affordable(self, catalog: Catalog, length: int, start: int, *, last: bool, opening: bool) -> bool:
         """Return whether a state of `length` positions, `start` of which chunks have, may be written now.
 
         A conversation of which less than half is left (compacted, or begun again) counts as another one, whose state is
-        added to that of the one before. One window is kept back for the end of the session.
+        added to that of the one before. One window is kept back for the end of the session, and at an opening one for
+        what follows it.
         """
         rest, row = self._rest_bytes or 0, self._row_bytes
         written, closed, before = 0, 0, 0
@@ -213,7 +214,7 @@ class Saver:
             written += chunk.size
         if start < before // 2:
             closed += _state_bytes(before, row, rest)
-        reserve = 0 if last or not written else rest
+        reserve = 2 * rest if opening else 0 if last or not written else rest
         cost = _state_bytes(length - start, row, rest)
         return written + cost + reserve <= _TIMES * (closed + _state_bytes(length, row, rest))
 
