@@ -162,7 +162,7 @@ def test_without_a_model_the_object_has_them_all(capsys):
         (("nano", "--kv", "q5_0"), "--kv q5_0: choose one of f16, q8_0, q4_0"),
         (("nano", "--context", "12"), "--context 12: it must be at least 1024"),
         (("nano", "--context", "8192"), "can use 4 K tokens of context, not 8 K"),
-        (("no-such-model",), "no such file"),
+        (("no-such-model",), "there is no model"),
         (("s-2.1",), "whether it runs here can be computed when it is downloaded"),
     ],
 )
