@@ -115,7 +115,7 @@ def test_a_blob_of_ollama_has_the_name_in_its_header_or_is_the_file_that_the_cat
     catalogue = load_catalogue()
     named = generic.model("qwen2").set("general.name", "My Qwen").write(tmp_path / f"sha256-{'0' * 64}")
     assert resolve(str(named), catalogue).title == "My Qwen"
-    pinned = catalogue["granite-4.2-8b"]
+    pinned = catalogue["ministral-3-14b"]
     blob = tmp_path / f"sha256-{pinned.source.sha256}"
     blob.touch()
     assert resolve(str(blob), catalogue).title == pinned.title

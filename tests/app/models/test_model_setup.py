@@ -76,16 +76,16 @@ def test_nothing_is_recommended_for_a_small_machine(store, machine):
     ("what", "name", "others"),
     [
         ("6GB ram-16GB", "qwen3.5-4b", ()),
-        ("8GB ram-16GB", "qwen3.5-9b", ("Granite 4.2 8B, 5.3 GB, dense", "Qwen3.5 4B, 2.7 GB, hybrid")),
+        ("8GB ram-16GB", "qwen3.5-9b", ("Qwen3.5 4B, 2.7 GB, hybrid", "Granite 4.2 8B, 5.3 GB, dense")),
         (
             "16GB ram-32GB",
             "gpt-oss-20b",
             (
                 "Ministral 3 14B, 8.2 GB, dense",
                 "Qwen3.5 9B, 5.7 GB, hybrid",
-                "Granite 4.2 8B, 5.3 GB, dense",
                 "Qwen3.5 4B, 2.7 GB, hybrid",
                 "Laguna XS.2 at 2 bits, 11.9 GB, mixture of experts",
+                "Granite 4.2 8B, 5.3 GB, dense",
             ),
         ),
     ],
