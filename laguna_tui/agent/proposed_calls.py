@@ -1,6 +1,6 @@
-"""Calls that a model wrote as a block of JSON in its answer, as small models do, instead of in its own form.
+"""Calls that a model wrote as JSON in its answer, in a block or at its end, as small models do, instead of in its form.
 
-They are shown and never run: the block may as well be an example.
+They are shown and never run: they may as well be examples.
 """
 
 import re
@@ -12,6 +12,7 @@ import msgspec
 from laguna_engine.chat.messages import ToolCall
 
 _BLOCK = re.compile(r"^```\w*[ \t]*\n(.*?)\n```[ \t]*$", re.DOTALL | re.MULTILINE)
+_OBJECT = re.compile(r"^\{", re.MULTILINE)
 # An answer with more is no call.
 _LIMIT_CHARS = 1 << 16
 
@@ -25,7 +26,8 @@ class _Written(msgspec.Struct):
 def proposed_calls(answer: str, tools: Container[str]) -> Iterator[ToolCall]:
     """Yield the calls of offered tools in an answer that made none."""
     text = answer[:_LIMIT_CHARS].replace("\r\n", "\n").strip()
-    for block in [text] if text.startswith("{") else _BLOCK.findall(text):
+    ends = [text[found.start() :] for found in _OBJECT.finditer(text)][-1:]
+    for block in [text] if text.startswith("{") else [*_BLOCK.findall(text), *ends]:
         try:
             written = msgspec.json.decode(block, type=_Written)
         except msgspec.DecodeError:

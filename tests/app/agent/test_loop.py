@@ -220,6 +220,7 @@ def test_a_call_that_cannot_be_run_is_explained_and_may_be_made_again(chat, raw,
     [
         '{"name": "read", "arguments": {"path": "cart.py"}}',
         'I look at it.\n\n```json\n{"name": "read", "parameters": {"path": "cart.py"}}\n```\nThen I answer.',
+        'I look at it.\n{"name": "read", "parameters": {"path": "cart.py"}}',
     ],
 )
 def test_a_call_written_as_text_is_shown_and_not_run(chat, written):
