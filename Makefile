@@ -12,7 +12,7 @@ DEMO := "where is StreamParser defined?" "who calls sanitize_line?" "which tests
 QUESTION ?=
 FOLDER ?= .
 
-.PHONY: demo run test real-model test-again test-other other-ready fuzz lint bench docs recording lock nano nano-work nano-check clean
+.PHONY: demo run test real-model real-templates test-again test-other other-ready fuzz lint bench docs recording lock nano nano-work nano-check clean
 .PHONY: release wheels vulkan-sdk wheel-test card-test installer install-test sdist-test release-check publish
 
 demo: $(READY)
@@ -42,6 +42,16 @@ real-model: $(REAL_MODEL)/.ready
 $(REAL_MODEL)/.ready: tests/real_model/requirements.txt | $(READY)
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --require-hashes --upgrade \
 	  --target $(REAL_MODEL) -r $<
+	touch $@
+
+# The chat templates of real models, in llama-cpp-python's sdist (77 MB), for the tests that are skipped without it.
+REAL_TEMPLATES := $(VENV)/real-templates
+
+real-templates: $(REAL_TEMPLATES)/.ready
+
+$(REAL_TEMPLATES)/.ready: tests/engine/chat/requirements.txt | $(READY)
+	$(BIN)/python -m pip download --disable-pip-version-check --quiet --no-deps --require-hashes \
+	  --no-binary llama-cpp-python --dest $(REAL_TEMPLATES) -r $<
 	touch $@
 
 # What failed in the last run, one test after the other: tells a test that needs a quiet machine from a defect.
