@@ -361,7 +361,7 @@ def test_memory_stays_flat_over_many_turns(place):
         while True:
             yield "Yes."
 
-    with place.session(place.model(script), context=3072) as session:
+    with place.session(place.model(script), context=2560) as session:
         for number in range(12):
             ask(session, f"turn {number}")
         tracemalloc.start()
