@@ -12,7 +12,6 @@ import msgspec
 from laguna_engine.chat.messages import ToolCall
 
 _BLOCK = re.compile(r"^```\w*[ \t]*\n(.*?)\n```[ \t]*$", re.DOTALL | re.MULTILINE)
-_OBJECT = re.compile(r"^\{", re.MULTILINE)
 # An answer with more is no call.
 _LIMIT_CHARS = 1 << 16
 
@@ -26,8 +25,9 @@ class _Written(msgspec.Struct):
 def proposed_calls(answer: str, tools: Container[str]) -> Iterator[ToolCall]:
     """Yield the calls of offered tools in an answer that made none."""
     text = answer[:_LIMIT_CHARS].replace("\r\n", "\n").strip()
-    ends = [text[found.start() :] for found in _OBJECT.finditer(text)][-1:]
-    for block in [text] if text.startswith("{") else [*_BLOCK.findall(text), *ends]:
+    # The last line that begins an object; without one the whole text, which is none.
+    end = text[text.rfind("\n{") + 1 :]
+    for block in [text] if text.startswith("{") else [*_BLOCK.findall(text), end]:
         try:
             written = msgspec.json.decode(block, type=_Written)
         except msgspec.DecodeError:

@@ -191,7 +191,7 @@ class Turn:
 
     def _generation_options(self) -> Options:
         options, toolbox, conversation = self._options, self._toolbox, self._conversation
-        constrain = toolbox.profile.constrains_calls if options.constrain is None else options.constrain
+        constrain = toolbox.profile.constrains(options.constrain)
         guard = None if options.constrain is False else self._guard
         return Options(
             sampling=options.sampling,

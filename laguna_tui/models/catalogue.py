@@ -20,7 +20,7 @@ from laguna_tui.base.errors import UserError
 from laguna_tui.base.paths import data_root, user_catalogue
 from laguna_tui.models.catalogue_rules import IDENTITY, SAMPLING, problems
 from laguna_tui.models.entry import ModelEntry, ModelKind, companions
-from laguna_tui.models.file_entry import file_entry
+from laguna_tui.models.file_entry import DEFAULT_CONTEXT, file_entry
 from laguna_tui.models.remote_entry import is_url, remote_entry
 
 if TYPE_CHECKING:
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 SAMPLING_KEYS = tuple(SAMPLING)
 FALLBACK = "xs-2.1"
 """The entry whose sampling a Laguna has that no entry matches."""
-_CONTEXT = 8192
-"""That of an entry that names none: it fits any machine."""
 _CORRECT = "correct the file or move it away"
 # A hundred times the size of the shipped file.
 _LIMIT_BYTES = 1 << 20
@@ -133,14 +131,14 @@ def _unknown(wanted: str, catalogue: Mapping[str, ModelEntry]) -> str:
 def match_entry(file_name: str, catalogue: Mapping[str, ModelEntry]) -> ModelEntry | None:
     """Return the entry with the longest `match`, or the hash, contained in this file name, or None."""
     lowered = file_name.lower()
-    hashes = {entry.name: entry.source.sha256 for entry in catalogue.values() if entry.source is not None}
-    found = [
-        (len(part), entry)
-        for entry in catalogue.values()
-        for part in (*entry.match, hashes.get(entry.name))
-        if part is not None and part in lowered
-    ]
+    found = [(len(part), entry) for entry in catalogue.values() for part in _name_parts(entry) if part in lowered]
     return max(found, key=lambda pair: pair[0])[1] if found else None
+
+
+def _name_parts(entry: ModelEntry) -> tuple[str, ...]:
+    """Return the parts of file names that tell an entry, the hash of its file among them."""
+    sha256 = None if entry.source is None else entry.source.sha256
+    return entry.match if sha256 is None else (*entry.match, sha256)
 
 
 def _from_store(entry: ModelEntry, catalogue: Mapping[str, ModelEntry], store: "Store | None") -> ModelEntry:
@@ -236,7 +234,7 @@ def _entry(name: str, table: Mapping[str, Any]) -> ModelEntry:
     """Return the entry of a valid table whose local paths are absolute."""
     drafter = table.get("drafter")
     remote = table.get("kind") == ModelKind.REMOTE
-    values = {"context": 0 if remote else _CONTEXT, **table, "name": name}
+    values = {"context": 0 if remote else DEFAULT_CONTEXT, **table, "name": name}
     values["url"] = table.get("url", "").rstrip("/")
     values["drafter"] = drafter if drafter is not None and drafter.is_file() else None
     if "repository" in table:

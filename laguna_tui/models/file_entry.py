@@ -12,10 +12,10 @@ from laguna_tui.base.settings import Settings
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.models.entry import ModelEntry
 
-_CONTEXT = 8192
-"""Fits any machine."""
+DEFAULT_CONTEXT = 8192
+"""Tokens of context of a model for which none are named: they fit any machine."""
 _LLAMA_CPP: Mapping[str, float] = {"temperature": 0.8, "top_k": 40, "top_p": 0.95, "min_p": 0.05}
-"""What llama.cpp takes for a model that does not say how it is sampled."""
+"""The defaults of llama.cpp."""
 _KEYS = {
     "temp": "temperature",
     "top_k": "top_k",
@@ -25,7 +25,7 @@ _KEYS = {
 }
 """Settings by their keys in a header, after `general.sampling.` (`LLM_KV_GENERAL_SAMPLING_*`)."""
 _BLOB = re.compile(r"sha256-[0-9a-f]{64}")
-"""What Ollama calls a file."""
+"""Matches the name of a file of Ollama."""
 _TITLE_CELLS = 60
 
 
@@ -44,7 +44,7 @@ def file_entry(path: Path, laguna: ModelEntry) -> ModelEntry:
         title,
         "a local model file",
         thinking=True,
-        context=_CONTEXT,
+        context=DEFAULT_CONTEXT,
         sampling=sampling,
         license=sanitize_line(licence)[:_TITLE_CELLS] if isinstance(licence, str) else "",
     )

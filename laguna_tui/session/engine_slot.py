@@ -287,7 +287,7 @@ class EngineSlot:
             backend = LocalBackend(engine, family, identity, self._source.turn)
             profile = profile_of(selection.entry, writes_calls=backend.writes_calls)
             constrain = agent_options(selection.settings, selection.entry).constrain
-            if profile.tools and (profile.constrains_calls if constrain is None else constrain):
+            if profile.tools and profile.constrains(constrain):
                 engine.prepare_constraints()
             report = opened_as.report
             warned = replace(report, warnings=(*report.warnings, *backend.warnings))

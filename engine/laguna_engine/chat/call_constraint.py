@@ -481,7 +481,7 @@ class _Call:
         argument, text = self._argument, self.vocabulary.pieces[token]
         value = None if argument is None else argument.value
         if value is not None and text and not value.closing and not (value.closes and value.closes[:1] in text):
-            # The most frequent case: text within a value, of which the grammar sees nothing.
+            # The most frequent case: text within a value, which the grammar does not restrict.
             return value.text is not None and value.text.validate_tokens([token]) == 1
         if self._grammar.validate_tokens([token]) != 1:
             return False

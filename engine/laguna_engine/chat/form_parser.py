@@ -41,7 +41,7 @@ class FormParser:
 
     Attributes:
         ended: whether the turn is over.
-        in_call: whether a call has begun that is not complete yet.
+        in_call: whether a call is open.
     """
 
     def __init__(

@@ -29,7 +29,7 @@ _THINKING = (
 
 @dataclass(frozen=True, slots=True)
 class KnownMarkup:
-    """What templates of a family do not show.
+    """The markup of a family that its templates leave out.
 
     Attributes:
         dropped: tags in a turn that are neither text nor part of a call.

@@ -258,7 +258,7 @@ class StreamParser:
 
     @property
     def in_call(self) -> bool:
-        """Whether a call has begun that is not complete yet."""
+        """Whether a call is open."""
         return self._call is not None
 
     def feed(self, token_id: int, piece: bytes) -> list[ParserEvent]:

@@ -137,17 +137,21 @@ class Vocab:
                     buffer = ctypes.create_string_buffer(size)
                 self._pieces[token] = ctypes.string_at(buffer, length)
 
+    def _render_all(self) -> None:
+        for first in range(0, self.size, _AT_ONCE):
+            self._render(range(first, min(first + _AT_ONCE, self.size)))
+
     @cached_property
     def pieces(self) -> tuple[bytes, ...]:
         """The bytes of every token, by id; empty for special tokens. Takes 0.1 s for 100,000 tokens, once."""
-        for first in range(0, self.size, _AT_ONCE):
-            self._render(range(first, min(first + _AT_ONCE, self.size)))
+        self._render_all()
         return tuple(b"" if self.is_control(token) else self._pieces[token] for token in range(self.size))
 
     @cached_property
     def longest_piece(self) -> int:
         """Bytes of the longest token: a text of n bytes has at least n / longest_piece tokens."""
-        return max(map(len, self.pieces))
+        self._render_all()
+        return max(map(len, self._pieces.values()))
 
     def is_control(self, token: int) -> bool:
         """Return whether `token` is special rather than text."""

@@ -170,7 +170,7 @@ class Saver:
             identity: of the model and how it is open.
             of: the conversation that has to be in the cache; None for whichever is.
             last: the engine is closed next.
-            opening: only up to the newest checkpoint of a recurrent state.
+            opening: only up to the newest checkpoint, which has to be of a recurrent state.
 
         Raises:
             SnapshotError: the disk is full, the model's cache cannot be saved, or the conversation changed meanwhile;
@@ -263,7 +263,7 @@ class Saver:
         if tip is not None and tip.id in catalog.chunks:
             start = min(self.mark.unchanged, tip.stop, length)
         if opening:
-            lengths = self._sequence.checkpoints.lengths if self._sequence.context.recurrent else ()
+            lengths = self._sequence.checkpoints.lengths
             length = max((each for each in lengths if start < each < length), default=start)
         return length, start
 

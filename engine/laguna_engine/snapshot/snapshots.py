@@ -190,6 +190,8 @@ class EngineSnapshots:
                     with suppress(OSError):
                         path.unlink()
             save = partial(self._saver.save, folder, identity=self._identity(), of=of, last=last)
+            if not self._sequence.context.recurrent:
+                return save(self._catalog(folder))
             first = save(self._catalog(folder), opening=True)
             rest = save(self._catalog(folder))
             return replace(

@@ -37,7 +37,7 @@ class TurnParser(Protocol):
 
     @property
     def in_call(self) -> bool:
-        """Whether a call has begun that is not complete yet."""
+        """Whether a call is open."""
         ...
 
     def feed(self, token_id: int, piece: bytes, /) -> list[ParserEvent]:

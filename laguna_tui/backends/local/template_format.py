@@ -204,7 +204,7 @@ class TemplateFormat:
             return self._closed(prompt)
         shared = [one for one, _ in takewhile(lambda pair: pair[0] == pair[1], zip(opened, other, strict=False))]
         for (_, tokens), (_, others) in list(zip(opened, other, strict=False))[len(shared) : len(shared) + 1]:
-            # Of a format without special tokens all is one text, which goes on.
+            # Without special tokens the whole conversation is one text.
             same = [one for one, _ in takewhile(lambda pair: pair[0] == pair[1], zip(tokens, others, strict=False))]
             shared.append((b"".join(map(self._piece, same)).decode("utf-8", "replace"), same))
         return shared

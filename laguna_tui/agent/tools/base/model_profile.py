@@ -112,6 +112,10 @@ class ModelProfile:
     describes_environment: bool = True
     constrains_calls: bool = True
 
+    def constrains(self, wanted: bool | None) -> bool:
+        """Return whether calls are constrained. wanted: What the user chose; None for the profile's own choice."""
+        return self.constrains_calls if wanted is None else wanted
+
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
         return tuple(tool.spec for tool in self.tools)
