@@ -18,11 +18,10 @@ from laguna_tui.base.events import (
     Rate,
     ReasoningDelta,
     StepFinished,
-    TextDelta,
     ToolFinished,
 )
 from laguna_tui.session.session import Session
-from tests.scripted_model import Script, Seen, call, say, scripted_session, think
+from tests.scripted_model import Script, Seen, call, said, say, scripted_session, think, thought
 from tests.scripted_model.speech import FAMILIES
 
 NASTY = (
@@ -52,14 +51,6 @@ def opened(folder: Path, family: str, script: Any, **settings: Any) -> Session:
     session = scripted_session(folder, script, family=family, **{**usual, **settings})
     session.open(lambda progress: None)
     return session
-
-
-def said(events: list[AgentEvent]) -> str:
-    return "".join(event.text for event in events if isinstance(event, TextDelta))
-
-
-def thought(events: list[AgentEvent]) -> str:
-    return "".join(event.text for event in events if isinstance(event, ReasoningDelta))
 
 
 def outputs(events: list[AgentEvent]) -> list[tuple[str, bool]]:

@@ -8,12 +8,12 @@ from pathlib import Path
 import pexpect
 
 from laguna_tui.base.change_proposal import ChangeProposal
-from laguna_tui.base.events import AgentEvent, ReasoningDelta, TextDelta
+from laguna_tui.base.events import ReasoningDelta, TextDelta
 from laguna_tui.base.permission_request import Decision, PermissionAnswer, PermissionRequest
 from laguna_tui.session.session import Session
 from tests.agent_tasks.repositories import PYTHON
 from tests.agent_tasks.trouble import DECLINED
-from tests.scripted_model import Lines, Script, call, say, scripted_session, think
+from tests.scripted_model import Lines, Script, call, said, say, scripted_session, think
 from tests.scripted_model.ask import TOP, command
 
 READ = call("read", path="shop/cart.py")
@@ -42,10 +42,6 @@ def opened(folder: Path, script: Script | Lines, user: User) -> Iterator[Session
         session.permissions.use_approver(user)
         session.open(lambda progress: None)
         yield session
-
-
-def said(events: list[AgentEvent]) -> str:
-    return "".join(event.text for event in events if isinstance(event, TextDelta))
 
 
 def test_the_model_does_what_the_user_says_instead_of_an_edit(tmp_path: Path):

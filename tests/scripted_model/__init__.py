@@ -58,7 +58,7 @@ the TUI:
     python -m tests.scripted_model.ask my_script.py ask --json "fix add"
 """
 
-from tests.scripted_model.model import scripted_file, scripted_session
+from tests.scripted_model.model import said, scripted_file, scripted_session, thought
 from tests.scripted_model.script import OVER, Lines, Script, Seen
 from tests.scripted_model.turns import Call, Hold, Raw, Think, Turn, call, hold, raw, say, think
 
@@ -75,8 +75,10 @@ __all__ = [
     "call",
     "hold",
     "raw",
+    "said",
     "say",
     "scripted_file",
     "scripted_session",
     "think",
+    "thought",
 ]

@@ -11,7 +11,7 @@ import ctypes
 import shutil
 import tempfile
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from laguna_engine.native import tensor_layout
 from laguna_engine.native.library import lib
 from laguna_engine.native.structs import BufferTypeHandle, GgmlContextHandle, GraphHandle
 from laguna_engine.sequence import Reuse, TokenSequence
+from laguna_tui.base.events import AgentEvent, ReasoningDelta, TextDelta
 from laguna_tui.base.settings import Settings
 from laguna_tui.session.engine_slot import EngineSource
 from laguna_tui.session.session import Session
@@ -94,6 +95,16 @@ def scripted_file(path: Path, script: Script | Lines, shape: tiny.Shape = SHAPE,
     _families[path.absolute()] = family
     _scripts[path.absolute()] = script if isinstance(script, Script) else Script(script)
     return path
+
+
+def said(events: Iterable[AgentEvent]) -> str:
+    """The text of an answer."""
+    return "".join(event.text for event in events if isinstance(event, TextDelta))
+
+
+def thought(events: Iterable[AgentEvent]) -> str:
+    """The reasoning before it."""
+    return "".join(event.text for event in events if isinstance(event, ReasoningDelta))
 
 
 def scripted_session(

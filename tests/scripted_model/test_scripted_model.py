@@ -22,7 +22,6 @@ from laguna_tui.base.events import (
     AgentEvent,
     CallRejected,
     DraftRound,
-    ReasoningDelta,
     TextDelta,
     ToolFinished,
     ToolStarted,
@@ -31,7 +30,20 @@ from laguna_tui.base.events import (
 )
 from laguna_tui.session.session import Session
 from tests.engine import drafters, tiny
-from tests.scripted_model import OVER, Script, Seen, Turn, call, raw, say, scripted_file, scripted_session, think
+from tests.scripted_model import (
+    OVER,
+    Script,
+    Seen,
+    Turn,
+    call,
+    raw,
+    said,
+    say,
+    scripted_file,
+    scripted_session,
+    think,
+    thought,
+)
 from tests.scripted_model.ask import TOP, command
 from tests.scripted_model.model import SHAPE
 from tests.scripted_model.vocabulary import SIZE
@@ -52,14 +64,6 @@ def opened(folder: Path, script: Any, **settings: Any) -> Iterator[Session]:
     with closing(scripted_session(folder, script, **{"pack": 0, **settings})) as session:
         session.open(lambda progress: None)
         yield session
-
-
-def said(events: list[AgentEvent]) -> str:
-    return "".join(event.text for event in events if isinstance(event, TextDelta))
-
-
-def thought(events: list[AgentEvent]) -> str:
-    return "".join(event.text for event in events if isinstance(event, ReasoningDelta))
 
 
 SETTINGS = [

@@ -100,7 +100,8 @@ def test_what_a_trial_measured_is_what_llama_cpp_says(tmp_path: Path, name: str)
             theirs = breakdown(model, n_ctx, KvType.F16, 256, 17, states=rollback(shape) if drafts else 0)
             assert ours[0] == pytest.approx(theirs[0], rel=1e-3)
             assert 1 <= ours[1] / theirs[1] < 1.1
-            assert 1 <= ours[2] / theirs[2] < 2
+            # Short convolutions are estimated like other recurrent layers.
+            assert 1 <= ours[2] / theirs[2] < (2 if name.startswith("lfm2") else 1.7)
 
 
 def test_states_of_half_a_gigabyte_have_shorter_drafts(tmp_path: Path):
